@@ -34,6 +34,8 @@ int explore_bound(const explore_search *search, const explore_graph *graph, int 
 	const explore_place *place = &graph->places[node->place];
 	int bound = 0;
 
+	if (!node->index) /* nothing precedes it */
+		return 0;
 	for (int n = place->newest; n >= 0 && bound < place->writes; n = graph->nodes[n].older) {
 		const explore_node *other = &graph->nodes[n];
 		int rank;
@@ -156,13 +158,14 @@ static bool is_consistent(explore_search *search, const explore_graph *graph)
 	}
 }
 
-bool explore_may_read(explore_search *search, const explore_graph *graph, int number)
+bool explore_may_see(explore_search *search, const explore_graph *graph, int number)
 {
 	const explore_node *read = &graph->nodes[number], *compare;
 	bool is_end = graph->places[read->place].last == read->source;
 
-	if (explore_bound(search, graph, number) > explore_rank(graph, read->source))
-		return false;
+	/* What precedes it is its source alone, which precedes all newer writes already. */
+	if (!read->index)
+		return true;
 	/* The wait compares only now. */
 	if (read->part == PART_QUEUE_READ && read->kind == EXPLORE_WAIT) {
 		int before = graph->numbers[read->thread][read->index - 1];
@@ -173,6 +176,16 @@ bool explore_may_read(explore_search *search, const explore_graph *graph, int nu
 		is_end &= graph->places[compare->place].last == compare->source;
 	}
 	return is_end || is_consistent(search, graph);
+}
+
+bool explore_may_read(explore_search *search, const explore_graph *graph, int number)
+{
+	const explore_node *read = &graph->nodes[number];
+
+	/* Nothing is newer than the last write. */
+	return (graph->places[read->place].last == read->source ||
+		explore_bound(search, graph, number) <= explore_rank(graph, read->source)) &&
+	       explore_may_see(search, graph, number);
 }
 
 bool explore_may_stand(explore_search *search, const explore_graph *graph, int write)

@@ -137,8 +137,12 @@ bool explore_may_choose(const explore_search *search, const explore_graph *graph
 			const explore_step *step, int choice);
 uint64_t explore_choose_woken(uint64_t sleepers, uint64_t most, int choice);
 
-/* graph_revisit.c: returns the graph in which the newest node, a write, has revisited a read, and
- * the numbers of both nodes there. NULL: the revisit is not allowed. */
+/* graph_revisit.c */
+/* The newest node that a revisit by `write`, the newest node of all, must not remove; or NOWHERE.
+ * The write may revisit each read at its place that is newer, and is no cause of the write. */
+int explore_first_fixed(const explore_graph *graph, int write);
+/* The graph in which the write has revisited the read, and the numbers of both there. NULL: the
+ * error is set. */
 explore_graph *explore_gone_back(explore_search *search, const explore_graph *graph, int *read,
 				 int *write);
 
@@ -147,6 +151,8 @@ explore_graph *explore_gone_back(explore_search *search, const explore_graph *gr
 int explore_bound(const explore_search *search, const explore_graph *graph, int node);
 /* May the newest node of a thread read from its source? */
 bool explore_may_read(explore_search *search, const explore_graph *graph, int read);
+/* The same, if the rank of its source is known to be explore_bound at least. */
+bool explore_may_see(explore_search *search, const explore_graph *graph, int read);
 /* May this write, which was just inserted, stand where it stands in modification order? */
 bool explore_may_stand(explore_search *search, const explore_graph *graph, int write);
 bool explore_is_race(const explore_graph *graph);

@@ -103,27 +103,37 @@ void explore_give_back(explore_search *search)
 
 /* Copies. */
 
+/* Nodes are copied in runs: the compiler copies one node by an instruction that takes longer to start
+ * than to copy. */
 static void copy_nodes(const explore_graph *from, explore_graph *to, const bool *keeps,
 		       int16_t *numbers)
 {
-	for (int i = 0; i < from->count; i++) {
-		explore_node *node = &to->nodes[to->count];
-		explore_place *place;
+	for (int i = 0, first; i < from->count;) {
+		for (; i < from->count && !keeps[i]; i++)
+			numbers[i] = NOWHERE;
+		for (first = i; i < from->count && keeps[i]; i++)
+			numbers[i] = (int16_t)(to->count + i - first);
+		memcpy(&to->nodes[to->count], &from->nodes[first],
+		       (size_t)(i - first) * sizeof(*to->nodes));
+		to->count += i - first;
+	}
+}
 
-		numbers[i] = NOWHERE;
-		if (!keeps[i])
-			continue;
-		*node = from->nodes[i];
-		numbers[i] = (int16_t)to->count;
+/* Sets what depends on the numbers of nodes, and counts them. */
+static void number_nodes(explore_graph *to, const int16_t *numbers)
+{
+	for (int i = 0; i < to->count; i++) {
+		explore_node *node = &to->nodes[i];
+
+		if (node->source >= 0)
+			node->source = numbers[node->source];
 		explore_count_node(to, node, 1);
-		explore_note_link(to, node, to->count);
-		to->numbers[node->thread][node->index] = (int16_t)to->count;
+		explore_note_link(to, node, i);
+		to->numbers[node->thread][node->index] = (int16_t)i;
 		if (node->place != NOWHERE) {
-			place = &to->places[node->place];
-			node->older = place->newest;
-			place->newest = (int16_t)to->count;
+			node->older = to->places[node->place].newest;
+			to->places[node->place].newest = (int16_t)i;
 		}
-		to->count++;
 	}
 }
 
@@ -182,9 +192,7 @@ bool explore_cut_down(explore_search *search, const explore_graph *from, explore
 		to->places[to->places_count++] =
 			(explore_place){.first = NOWHERE, .last = NOWHERE, .newest = NOWHERE};
 	copy_nodes(from, to, keeps, numbers);
-	for (int i = 0; i < to->count; i++)
-		if (to->nodes[i].source >= 0)
-			to->nodes[i].source = numbers[to->nodes[i].source];
+	number_nodes(to, numbers);
 	copy_order(from, to, numbers);
 	to->threads_count = from->threads_count;
 	copy_threads(from, to, from->threads_count, keeps);

@@ -46,32 +46,28 @@ static bool is_canonical(const explore_graph *graph, int at, const explore_node 
 	return is_end(graph, node->place, at, at, write);
 }
 
-/* May the newest node, a write, revisit this read? `keeps` receives the nodes that stay. */
-static bool may_go_back(const explore_graph *graph, int read, int number, bool *keeps)
+int explore_first_fixed(const explore_graph *graph, int number)
 {
 	const explore_node *write = &graph->nodes[number];
+	int n = number - 1;
 
-	if (explore_holds(&write->causes, &graph->nodes[read]) || !is_canonical(graph, read, write))
-		return false;
-	memset(keeps, true, (size_t)read + 1);
-	for (int n = read + 1; n < graph->count; n++) {
-		keeps[n] = explore_holds(&write->causes, &graph->nodes[n]);
-		if (!keeps[n] && !is_canonical(graph, n, write))
-			return false;
-	}
-	return true;
+	while (n >= 0 &&
+	       (explore_holds(&write->causes, &graph->nodes[n]) || is_canonical(graph, n, write)))
+		n--;
+	return n;
 }
 
 explore_graph *explore_gone_back(explore_search *search, const explore_graph *graph, int *read,
 				 int *write)
 {
+	const explore_clock *causes = &graph->nodes[*write].causes;
 	bool keeps[EXPLORE_NODES];
 	int16_t numbers[EXPLORE_NODES];
-	explore_graph *copy;
+	explore_graph *copy = explore_take(search);
 
-	if (!explore_is_read(&graph->nodes[*read]) || !may_go_back(graph, *read, *write, keeps))
-		return NULL;
-	copy = explore_take(search);
+	memset(keeps, true, (size_t)*read + 1);
+	for (int n = *read + 1; n < graph->count; n++)
+		keeps[n] = explore_holds(causes, &graph->nodes[n]);
 	if (!copy || !explore_cut_down(search, graph, copy, keeps, numbers))
 		return NULL;
 	*read = numbers[*read];

@@ -52,24 +52,39 @@ static void visit_placed(explore_search *search, explore_graph *graph, int write
 	graph->threads[writer] = before_writer;
 }
 
+static void place_after(explore_search *search, explore_graph *graph, int write, int read,
+			int after)
+{
+	explore_insert(graph, write, after);
+	visit_placed(search, graph, write, read);
+	explore_remove(graph, write);
+}
+
+static void place_update(explore_search *search, explore_graph *graph, int write, int read)
+{
+	int place = graph->nodes[write].place;
+	int source = explore_must_follow(graph, &graph->nodes[write]);
+
+	if (!explore_has_update_after(graph, place, source) &&
+	    (source == graph->places[place].last ||
+	     explore_rank(graph, source) >= explore_bound(search, graph, write)))
+		place_after(search, graph, write, read, source);
+}
+
 /* Tries every place in modification order, from the end. */
 static void place(explore_search *search, explore_graph *graph, int write, int read)
 {
-	int at = graph->nodes[write].place, bound = explore_bound(search, graph, write);
-	bool is_update = graph->nodes[write].is_update;
-	int source = is_update ? explore_must_follow(graph, &graph->nodes[write]) : NOWHERE;
-	int after = graph->places[at].last;
+	int at = graph->nodes[write].place, after = graph->places[at].last, bound;
 
-	for (;; after = graph->nodes[after].before) {
-		if (explore_rank(graph, after) < bound || search->is_over)
-			return;
-		if ((!is_update || after == source) &&
-		    !explore_has_update_after(graph, at, after)) {
-			explore_insert(graph, write, after);
-			visit_placed(search, graph, write, read);
-			explore_remove(graph, write);
-		}
-		if (after == FROM_INITIAL)
+	if (graph->nodes[write].is_update) {
+		place_update(search, graph, write, read);
+		return;
+	}
+	bound = explore_bound(search, graph, write);
+	for (; explore_rank(graph, after) >= bound; after = graph->nodes[after].before) {
+		if (!explore_has_update_after(graph, at, after))
+			place_after(search, graph, write, read, after);
+		if (after == FROM_INITIAL || search->is_over)
 			return;
 	}
 }
@@ -90,6 +105,23 @@ static void go_back(explore_search *search, const explore_graph *graph, int read
 	explore_give_back(search);
 }
 
+static void go_back_to_all(explore_search *search, const explore_graph *graph, int write)
+{
+	const explore_clock *causes = &graph->nodes[write].causes;
+	int n = graph->nodes[write].older, fixed = NOWHERE;
+	bool is_first = true;
+
+	for (; n > fixed && !search->is_over; n = graph->nodes[n].older) {
+		if (!explore_is_read(&graph->nodes[n]) || explore_holds(causes, &graph->nodes[n]))
+			continue;
+		if (is_first)
+			fixed = explore_first_fixed(graph, write);
+		is_first = false;
+		if (n > fixed)
+			go_back(search, graph, n, write);
+	}
+}
+
 static void visit_write(explore_search *search, explore_graph *graph, int thread,
 			const explore_step *step)
 {
@@ -105,9 +137,7 @@ static void visit_write(explore_search *search, explore_graph *graph, int thread
 		if (write < 0)
 			return;
 		place(search, graph, write, NOWHERE);
-		for (int n = graph->nodes[write].older; n >= 0 && !search->is_over;
-		     n = graph->nodes[n].older)
-			go_back(search, graph, n, write);
+		go_back_to_all(search, graph, write);
 		explore_drop(graph);
 		graph->threads[thread] = before;
 	}
@@ -133,7 +163,7 @@ static void visit_read_from(explore_search *search, explore_graph *graph, int re
 
 	for (int failed = 0; failed < 2 && !search->is_over; failed++) {
 		if (!explore_set_source(search, graph, read, source, step, failed) ||
-		    waits_in_vain(graph, read, step) || !explore_may_read(search, graph, read))
+		    waits_in_vain(graph, read, step) || !explore_may_see(search, graph, read))
 			continue;
 		explore_go_on(search, graph, thread);
 		visit(search, graph);
@@ -145,12 +175,14 @@ static void visit_read(explore_search *search, explore_graph *graph, int thread,
 		       const explore_step *step)
 {
 	explore_thread before = graph->threads[thread];
-	int read = explore_append(search, graph, thread, step, 0), source;
+	int read = explore_append(search, graph, thread, step, 0), source, bound = 0;
 
 	if (read < 0)
 		return;
 	source = graph->places[graph->nodes[read].place].last;
-	for (;; source = graph->nodes[source].before) {
+	if (source != FROM_INITIAL)
+		bound = explore_bound(search, graph, read);
+	for (; explore_rank(graph, source) >= bound; source = graph->nodes[source].before) {
 		visit_read_from(search, graph, read, source, step);
 		if (source == FROM_INITIAL || search->is_over)
 			break;
