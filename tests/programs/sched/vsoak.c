@@ -6,9 +6,11 @@
  *   mail + 1; unpark           no mail: park, for ever or not
  *
  * Why it works  A parked thread with mail was unparked after the mail came, and is queued. Queues
- *               are first come, first served. So if all others have parked several times and the
- *               thread is still in the same park, an unpark is lost. Time alone proves nothing,
- *               because a turn of a million threads on a busy machine takes many seconds. Every
+ *               are first come, first served. So if the threads of each carrier have parked several
+ *               times and the thread is still in the same park, an unpark is lost. Each carrier
+ *               counts, because the system may let one wait while the others go on. Time alone
+ *               proves nothing, as a turn of a million threads on a busy machine takes many
+ *               seconds. Every
  *               thread must end when it is asked to, and all mail that was sent is received or
  *               still there.
  * Spec          specs/thread/VThread.tla.
@@ -33,16 +35,24 @@ typedef struct peer {
 	wp_atomic(uint64_t) mail;
 	int settled_at;   /* -1: nowhere yet */
 	uint32_t suspect; /* 1 + the park in which it had mail at the last look; 0: none */
-	uint64_t since;   /* parks of all threads when that was first seen */
+	uint32_t since;   /* the round in which that was first seen */
 	bool is_over;
 } peer;
+
+/* The parks at one carrier: in all, and before this round. */
+typedef struct tally {
+	_Alignas(WP_LINE) wp_atomic(uint64_t) parks;
+	uint64_t before;
+} tally;
 
 static peer *peers;
 static uint32_t count;
 static wp_group *group;
 static uint32_t wrapped; /* threads whose number of parks began again at 0 */
 static wp_atomic(uint32_t) over, pinned_now;
-static wp_atomic(uint64_t) sent, received, parks, timeouts, interrupts, children;
+static wp_atomic(uint64_t) sent, received, timeouts, interrupts, children;
+static tally tallies[CARRIERS];
+static uint32_t rounds; /* in each, each carrier has seen its share of the threads park */
 
 static void fail(const char *what)
 {
@@ -73,9 +83,11 @@ static int64_t soon(uint64_t *random)
 static void park(peer *self, int64_t deadline_ns)
 {
 	int64_t now_ns;
-	int code;
+	int code, carrier = wp_group_running(group);
 
-	wp_fetch_add_relaxed(&parks, 1);
+	if (carrier < 0)
+		fail("a thread runs on no carrier");
+	wp_fetch_add_relaxed(&tallies[carrier].parks, 1);
 	code = wp_vthread_park_until(deadline_ns);
 	now_ns = wp_clock_ns();
 	if (code == WP_TIMEOUT) {
@@ -167,10 +179,28 @@ static int live(void *arg)
 }
 
 /* [the main thread] */
+static void count_round(void)
+{
+	for (int k = 0; k < CARRIERS; k++)
+		if (wp_load_relaxed(&tallies[k].parks) - tallies[k].before < count / CARRIERS)
+			return;
+	for (int k = 0; k < CARRIERS; k++)
+		tallies[k].before = wp_load_relaxed(&tallies[k].parks);
+	rounds++;
+}
+
+static uint64_t parks(void)
+{
+	uint64_t sum = 0;
+
+	for (int k = 0; k < CARRIERS; k++)
+		sum += wp_load_relaxed(&tallies[k].parks);
+	return sum;
+}
+
+/* [the main thread] */
 static void look_for_the_lost(void)
 {
-	uint64_t now = wp_load_relaxed(&parks);
-
 	for (uint32_t at = 0; at < count; at++) {
 		peer *one = &peers[at];
 		uint32_t word = wp__vthread_look(one->thread);
@@ -180,8 +210,8 @@ static void look_for_the_lost(void)
 				wp_load_acquire(&one->mail) != 0;
 
 		if (!has_mail || one->suspect != number)
-			one->since = now;
-		else if (now - one->since > (uint64_t)TURNS_LOST * count)
+			one->since = rounds;
+		else if (rounds - one->since > TURNS_LOST)
 			fail("a thread is parked and has mail");
 		one->suspect = has_mail ? number : 0;
 	}
@@ -245,6 +275,7 @@ int main(int argc, char **argv)
 	next_ns = wp_clock_ns();
 	until_ns = next_ns + atoll(argv[1]) * 1000000000;
 	while (wp_clock_ns() < until_ns) {
+		count_round();
 		if (wp_clock_ns() >= next_ns) {
 			look_for_the_lost();
 			next_ns = wp_clock_ns() + LOOK_S * 1000000000ll;
@@ -267,8 +298,7 @@ int main(int argc, char **argv)
 	wp_group_free(group);
 	free(peers);
 	printf("parks %llu, timeouts %llu, interrupts %llu, children %llu, mail %llu\n",
-	       (unsigned long long)wp_load_relaxed(&parks),
-	       (unsigned long long)wp_load_relaxed(&timeouts),
+	       (unsigned long long)parks(), (unsigned long long)wp_load_relaxed(&timeouts),
 	       (unsigned long long)wp_load_relaxed(&interrupts),
 	       (unsigned long long)wp_load_relaxed(&children),
 	       (unsigned long long)wp_load_relaxed(&sent));
