@@ -65,6 +65,8 @@ def kernels() -> Kernels:
         ("spare_thread_lends_nothing", "no spare thread was started"),
         ("group_placement_ring_left", "a task is queued at a carrier that is marked as blocked"),
         ("spare_carrier_unwoken", "a task of a blocked carrier is to run, and it is parked"),
+        ("group_placement_suspect_keeps", "a task is queued at a carrier that is marked as blocke"),
+        ("spare_carrier_group_watched_silent", "to run, and no spare carrier was brought in"),
         pytest.param(
             "file_queue_unseen",
             "an operation on a file is listed, and it is parked",
@@ -113,7 +115,7 @@ def test_the_kernel_without_a_defect_has_missed_nothing(kernels: Kernels) -> Non
     program = kernels.program()
     for mode in ("parker", "submit", "semaphore", "poll", "conserve_out", "io", "io_group_close",
                  "pool_idle", "pool_close", "scope", "lent", "lent_close", "placed", "replaced",
-                 "back", "group_free", "close_twice", "close_parks"):  # fmt: skip
+                 "watched", "back", "group_free", "close_twice", "close_parks"):  # fmt: skip
         with watching.running([str(program), mode, "60"]) as pid:
             found = watching.looked(pid, seconds=1.5, every_s=0.1)
         assert found.verdict not in (Verdict.MISSED, Verdict.DEADLOCK), found
@@ -153,10 +155,10 @@ def test_roles_closes_blocked_carriers_and_files_in_which_nothing_happens_have_m
     assert {one.verdict for one in found.threads} == {Verdict.WAITS}
     waits = Counter(one.waits_for for one in found.threads)
     assert waits == {"pinned park": 2, "the turn to close a group": 1, "the tasks of a group": 1,
-                     "park": 2, "park of a carrier": 3, "epoll": 3,
-                     "the end of a thread": 1}  # fmt: skip
+                     "park": 4, "park of a carrier": 3, "epoll": 3,
+                     "the next look of a monitor": 1, "the end of a thread": 1}  # fmt: skip
     assert [(one.carriers, one.parked, one.signs) for one in found.groups] == [
-        (1, 1, ()), (4, 2, ()), (3, 3, ())]  # fmt: skip
+        (1, 1, ()), (4, 2, ()), (3, 3, ()), (2, 0, ())]  # fmt: skip
 
 
 def test_a_reader_whose_poller_is_kept_from_running_has_missed_nothing(kernels: Kernels) -> None:

@@ -1163,14 +1163,20 @@ static void scope(void)
 }
 
 /* Groups are closed. */
+static void *closes(void *none)
+{
+	if (wp_group_close(group, WP_FOREVER, false, NULL, NULL) != WP_OK)
+		abort();
+	return none;
+}
+
 static void close_group(void)
 {
 	for (;;) {
 		open_group(false);
 		for (int at = 0; at < THREADS; at++)
 			wp_vthread_free(spawn_on(does, (void *)1, at % CARRIERS, false));
-		if (wp_group_close(group, WP_FOREVER, false, NULL, NULL) != WP_OK)
-			abort();
+		closes(NULL);
 		wp_group_free(group);
 	}
 }
@@ -1314,12 +1320,14 @@ static int wakes_blocked(void *count)
 	return 0;
 }
 
-static void open_placed(uint32_t carriers, bool bounded, uint32_t spare_carriers)
+static void open_placed(uint32_t carriers, bool bounded, uint32_t spare_carriers,
+			uint32_t monitor_ms)
 {
 	wp_group_config config = {.carriers = carriers,
 				  .bounded = bounded,
 				  .placement = WP_PLACE_TWO_CHOICES,
-				  .spare_carriers = spare_carriers};
+				  .spare_carriers = spare_carriers,
+				  .monitor_ms = monitor_ms};
 
 	if (wp_group_new(&group, &config) != WP_OK)
 		abort();
@@ -1329,7 +1337,7 @@ static void open_placed(uint32_t carriers, bool bounded, uint32_t spare_carriers
 
 static void placed(void)
 {
-	open_placed(3, false, 0);
+	open_placed(3, false, 0, 0);
 	for (uint64_t round = 0;; round++) {
 		int at = (int)(round / 3 % 3);
 		size_t many = round % 3 == 0 ? 1 : 2;
@@ -1357,7 +1365,7 @@ static int announces_after(void *other)
 
 static void placed_bounded(void)
 {
-	open_placed(2, true, 0);
+	open_placed(2, true, 0, 0);
 	for (int round = 0;; round++) {
 		wp_vthread *other;
 
@@ -1369,7 +1377,7 @@ static void placed_bounded(void)
 /* All carriers are blocked, so that spare ones must run what wakes them. */
 static void replaced(void)
 {
-	open_placed(2, false, 2);
+	open_placed(2, false, 2, 0);
 	for (int round = 0;; round++) {
 		wp_vthread *threads[3];
 
@@ -1380,6 +1388,43 @@ static void replaced(void)
 		threads[2] = spawn_on(wakes_blocked, (void *)2, round % 2, false);
 		for (int at = 0; at < 3; at++)
 			join(threads[at]);
+	}
+}
+
+/* Two tasks block both carriers without saying so, one of them after it has queued what wakes them:
+ * the monitor must find its carrier, and a spare one must run that. */
+static int blocks_begun(void *own)
+{
+	wp_store_release(&work, 1);
+	wp_parker_unpark(&parkers[0]);
+	return blocks(own);
+}
+
+static int blocks_last(void *waker)
+{
+	while (wp_load_acquire(&work) == 0)
+		wp_parker_park(&parkers[0]);
+	*(wp_vthread **)waker = spawn_on(wakes_blocked, (void *)2, WP_VTHREAD_HERE, false);
+	return blocks(&blocked[0]);
+}
+
+/* Each round has a group of its own. In one that has marked a carrier before, a task can be moved to
+ * the group's queue after that mark has ended; the monitor does not count it as queued behind a
+ * carrier, so it stays there while the two block. */
+static void watched(void)
+{
+	wp_parker_init(&parkers[0]);
+	for (;;) {
+		wp_vthread *threads[3];
+
+		open_placed(2, false, 2, 5);
+		wp_store_relaxed(&work, 0);
+		threads[0] = spawn_on(blocks_last, &threads[2], 0, false);
+		threads[1] = spawn_on(blocks_begun, &blocked[1], 1, false);
+		for (int at = 0; at < 3; at++)
+			join(threads[at]);
+		closes(NULL);
+		wp_group_free(group);
 	}
 }
 
@@ -1575,13 +1620,6 @@ static void group_free(void)
 }
 
 /* Two closes of one group at the same time. */
-static void *closes(void *none)
-{
-	if (wp_group_close(group, WP_FOREVER, false, NULL, NULL) != WP_OK)
-		abort();
-	return none;
-}
-
 static void close_twice(void)
 {
 	for (;;) {
@@ -1751,7 +1789,8 @@ static void rest_outside(void)
 
 /* The same for roles, closes, blocked carriers and files: a pinned park with a task behind it and no
  * spare thread, one whose carrier a spare thread runs, two closes of its group, carriers that are all
- * blocked beside spare ones without a task, and a read from an empty pipe. */
+ * blocked beside spare ones without a task, one that is blocked as its spare is, with a task left and
+ * a monitor, and a read from an empty pipe. */
 static void rest_replaced(void)
 {
 	pthread_t threads[2];
@@ -1764,7 +1803,14 @@ static void rest_replaced(void)
 	for (int at = 0; at < 2; at++)
 		start(&threads[at], closes, NULL);
 	usleep(100000); /* they have read which group */
-	open_placed(2, false, 2);
+	open_placed(1, false, 1, 1000);
+	for (int at = 0; at < 2; at++) {
+		wp_parker_init(&parkers[at]);
+		spawn_on(announces, &parkers[at], 0, false);
+		usleep(100000);
+	}
+	spawn_on(does, NULL, 0, false);
+	open_placed(2, false, 2, 0);
 	for (int at = 0; at < 2; at++)
 		spawn_on(announces, &blocked[at], at, false);
 	usleep(100000);
@@ -1852,6 +1898,7 @@ static const struct {
 	{"placed", placed},
 	{"placed_bounded", placed_bounded},
 	{"replaced", replaced},
+	{"watched", watched},
 	{"files", files_of},
 	{"back", back},
 	{"back_permit", back_permit},

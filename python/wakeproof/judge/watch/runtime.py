@@ -83,6 +83,7 @@ class Runtime:
         self._symbols = symbols
         self._layouts: dict[str, Layout | None] = {}  # by path
         self._pollers: dict[int, int] = {}  # carriers, by thread
+        self._monitors: dict[int, int] = {}  # futexes, by thread: one may be awake in a look
         self._newest: Layout | None = None
         self._idle: set[int] = set()  # pollers of descriptors, while all carriers are parked
         self.groups: list[Group] = []
@@ -113,11 +114,15 @@ class Runtime:
             self._idle = set(self._idle_pollers(carriers, layout))
         for tid, (names, its) in others.items():
             found[tid] = self._explain(waits[tid], names, its)
+            if found[tid].kind == "monitor":
+                self._monitors[tid] = waits[tid].address or 0
         for tid, (_, its) in others.items():
             if found[tid].kind == "pool":
                 self._explain_reserve(found, others, waits[tid].address or 0, its)
         if layout is not None:
-            self._explain_groups(found, carriers, layout)
+            monitored = {carrier: tid for tid, address in self._monitors.items()
+                         for carrier in self._of_monitor(address, layout)}  # fmt: skip
+            self._explain_groups(found, carriers, monitored, layout)
         return found
 
     def _idle_pollers(self, carriers: Iterable[int], layout: Layout) -> Iterator[int]:
@@ -193,6 +198,9 @@ class Runtime:
             wait = replace(wait, primitive="the end of a pool", kind="pool", is_known=True)
             if self._is_left(address, layout):
                 return replace(wait, sign=Sign("go", "the pool's threads have left"))
+        elif waits and self._of_monitor(address, layout):
+            return replace(wait, primitive="the next look of a monitor", kind="monitor",
+                           is_known=True, sign=None)  # fmt: skip
         elif waits and (known := self._of_condition(address, layout)):
             primitive, said = known
             sign = Sign("go", said) if said else None
@@ -437,6 +445,17 @@ class Runtime:
             return "a role", "its group has ended" if its("is_over", 1) else said
         return None
 
+    def _of_monitor(self, address: int, layout: Layout) -> list[int]:
+        """Return the carriers of the group whose monitor sleeps at that futex; [] if none does."""
+        if not layout.has("wp_group_placement"):
+            return []
+        place = address - layout.offset("wp_group_placement", "over.signals")
+        group = self._at(layout, "wp_group_placement", place)("group", 8) or 0
+        if self._at(layout, "wp_group", group)("placed", 8) != place:
+            return []
+        first = self._at(layout, "wp_group", group)("workers", 8) or 0
+        return list(self._members(first + layout.offset("wp_worker", "home.carrier"), layout))
+
     def _of_role(self, worker: int, layout: Layout) -> str:
         """Return why a thread that waits for the role of that carrier should have it, or ""."""
         its = self._at(layout, "wp_worker", worker)
@@ -568,11 +587,12 @@ class Runtime:
         return _Fields(self._process, layout, structure, address)
 
     def _explain_groups(
-        self, found: dict[int, Wait], carriers: dict[int, int], layout: Layout
-    ) -> None:
+        self, found: dict[int, Wait], carriers: dict[int, int], monitored: dict[int, int],
+        layout: Layout,
+    ) -> None:  # fmt: skip
         """Add what queues and tokens say, to the first thread that they concern."""
         done: set[int] = set()
-        for carrier, tid in carriers.items():
+        for carrier, tid in (carriers | monitored).items():
             if carrier in done:
                 continue
             members = list(self._members(carrier, layout))
@@ -634,6 +654,11 @@ class Runtime:
             if domain not in searched and self._is_searching(domain, layout):
                 yield member, "the search token is taken, and no carrier searches"
                 break
+        if members and self._has_moved(members[0], layout):
+            why = self._is_short(members, layout)
+            blocked = [one for one in members if self._flags(one, layout) & _MARKS_OF_CARRIER]
+            if why:
+                yield (blocked or members)[0], f"a task of a blocked carrier is to run, and {why}"
         for member in members:
             its = self._at(layout, "wp_carrier", member)
             flags = self._flags(member, layout)
@@ -698,6 +723,16 @@ class Runtime:
         return placed is not None and bool(
             self._at(layout, "wp_group_placement", placed)("moved.first", 8)
         )
+
+    def _is_short(self, members: list[int], layout: Layout) -> str:
+        """Return that a spare carrier should stand in for one that is blocked, or ""."""
+        its = self._at(layout, "wp_group_placement", self._placed(members[0], layout) or 0)
+        free = sum(self._flags(one, layout) == 0 for one in members)
+        could = (its("replaced.counts.active", 4) or 0) < (its("replaced.counts.most", 4) or 0)
+        is_over = its("replaced.is_over", 1) or its("replaced.counts.refused", 8)
+        if free < (its("replaced.carriers", 4) or 0) and could and not is_over:
+            return "no spare carrier was brought in"
+        return ""
 
     def _placed(self, carrier: int, layout: Layout) -> int | None:
         group = self._group(carrier, layout)
