@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -190,6 +192,35 @@ def test_a_cluster_that_does_not_start_says_so(
     with pytest.raises(kind, match=r"Timed out|can't start new thread") as found:
         campaign.run(shards("eio_110"), "local:1")
     assert found.type is kind
+
+
+@pytest.mark.slow
+def test_a_cluster_needs_no_port_of_its_own() -> None:
+    with socket.socket() as other:
+        with contextlib.suppress(OSError):  # somebody has it anyway
+            other.bind(("127.0.0.1", 8787))
+            other.listen()
+        shard = Shard("a", "os:getpid", ())
+        assert campaign.run([shard], "local:1") != [os.getpid()]
+
+
+@pytest.mark.slow
+def test_a_cluster_that_takes_long_to_end_loses_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    from distributed import Client, LocalCluster
+
+    ended = []
+    for kind in (Client, LocalCluster):
+        close = kind.close
+
+        def late(self: Any, timeout: float | None = None, close: Any = close) -> None:
+            close(self, timeout=60)
+            if timeout is not None:  # ours
+                ended.append(timeout)
+                raise TimeoutError(f"timed out after {timeout} s.")
+
+        monkeypatch.setattr(kind, "close", late)
+    [found] = campaign.run([Shard("a", "os:getpid", ())], "local:1")
+    assert (ended, is_alive(found)) == ([campaign.STOP_S] * 2, False)
 
 
 # Whole commands.

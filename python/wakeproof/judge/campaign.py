@@ -174,7 +174,8 @@ def _client(address: str) -> Iterator[Client]:
             _require_workers(client, address)
             yield client
         finally:
-            client.close(timeout=STOP_S)  # type: ignore[no-untyped-call]
+            with contextlib.suppress(TimeoutError):  # the results are here, and the client ends
+                client.close(timeout=STOP_S)  # type: ignore[no-untyped-call]
 
 
 def _require_workers(client: Client, address: str) -> None:
@@ -211,7 +212,8 @@ def _cluster(address: str) -> Iterator[LocalCluster | None]:
     ):  # fmt: skip
         try:
             cluster = LocalCluster(  # type: ignore[no-untyped-call]
-                n_workers=int(number), threads_per_worker=1, processes=True, dashboard_address=None,
+                n_workers=int(number), threads_per_worker=1, processes=True,
+                dashboard_address="127.0.0.1:0", scheduler_kwargs={"dashboard": False},
                 silence_logs=logging.CRITICAL,
             )  # fmt: skip
         except RuntimeError as error:
@@ -223,11 +225,19 @@ def _cluster(address: str) -> Iterator[LocalCluster | None]:
         try:
             yield cluster
         finally:
-            pids = [worker.pid for worker in cluster.workers.values() if worker.pid]
-            for pid in pids:  # also one that was stopped by a signal, which would not end by itself
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            cluster.close(timeout=STOP_S)
+            _kill_workers(cluster)
+            try:
+                cluster.close(timeout=STOP_S)
+            except TimeoutError:  # on a machine that is busy; the results are here
+                _kill_workers(cluster)
+
+
+def _kill_workers(cluster: LocalCluster) -> None:
+    """Kill the workers, also one that was stopped by a signal and would not end by itself."""
+    for worker in cluster.workers.values():
+        if worker.pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker.pid, signal.SIGKILL)
 
 
 def _stop_all(client: Client, name: str) -> None:

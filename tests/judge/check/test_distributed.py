@@ -116,9 +116,9 @@ def test_states_of_a_killed_and_of_a_stopped_worker_are_explored_again(
         seen.append(state)
 
     cluster = Cluster(4, patience_s=2)
-    found = run(cube(tmp_path, 40), cluster, children, tick)
+    found = run(cube(tmp_path, 60), cluster, children, tick)
     assert len(hurt) == 2
-    assert (found.outcome, found.states) == (Outcome.OK, 40**3)
+    assert (found.outcome, found.states) == (Outcome.OK, 60**3)
     assert seen[-1].lost == 2
 
 
