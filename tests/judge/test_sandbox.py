@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +31,7 @@ pytestmark = [
 
 HEAD = """
 #include <arpa/inet.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +84,13 @@ int main(void)
 }
 """
 FAULTS = 'int main(void) { return syscall(SYS_userfaultfd, 1) < 0 ? says("userfaultfd") : 0; }'
+REACHES_HOST = """
+int main(void)
+{
+	int fd = socket(AF_VSOCK, SOCK_STREAM, 0);
+	return fd < 0 && errno != EAFNOSUPPORT ? says("socket") : 0;
+}
+"""
 NAMESPACE = """
 int main(void)
 {
@@ -120,6 +130,9 @@ def wakeproof(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         (HAS_KEYS, "add_key: Operation not permitted"),
         (FAULTS, "userfaultfd: Operation not permitted"),
         (NAMESPACE, "clone: Operation not permitted"),
+        (REACHES_HOST, "socket: Operation not permitted"),
+        (REACHES_HOST.replace("AF_VSOCK", "AF_ALG"), "socket: Operation not permitted"),
+        (REACHES_HOST.replace("AF_VSOCK", "AF_APPLETALK"), "socket: Operation not permitted"),
     ],
     ids=[
         "connects",
@@ -131,6 +144,9 @@ def wakeproof(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         "makes a key",
         "takes faults",
         "makes a namespace",
+        "reaches the host",
+        "takes a cipher",
+        "an old family",
     ],
 )
 def test_what_a_program_tries_succeeds_outside_only(
@@ -193,6 +209,42 @@ def test_what_lacks_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(MissingToolError, match="apt install bubblewrap"):
         sandbox.run(["explore", "--sandbox"])
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_is_one_line_and_leaves_nothing(folder: Path, sent: signal.Signals) -> None:
+    (folder / "stays.c").write_text("#include <unistd.h>\nint main(void) { return pause(); }\n")
+    command = [sys.executable, "-m", "wakeproof", "stress", "stays.c", "--sandbox"]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as run:
+        try:
+            inside = wait_for_program(run.pid, "repeated")
+        finally:
+            run.send_signal(sent)
+        _, message = run.communicate(timeout=30)
+    assert (run.returncode, message) == (130, "wakeproof: interrupted\n")
+    deadline = time.monotonic() + 10  # the system ends what is in the sandbox, after bwrap's end
+    while left := [pid for pid in inside if Path(f"/proc/{pid}").exists()]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+    assert [*locations.cache().glob("sandbox-[!t]*")] == []
+
+
+def wait_for_program(root: int, name: str) -> list[int]:
+    """Return a process and all below it, once one of that name is there."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        time.sleep(0.05)
+        found, names = [root], []
+        for pid in found:
+            try:
+                names.append(Path(f"/proc/{pid}/comm").read_text().strip())
+                for thread in Path(f"/proc/{pid}/task").iterdir():
+                    found += map(int, (thread / "children").read_text().split())
+            except OSError:
+                continue
+        if name in names:
+            return found
+    raise AssertionError(f"no process {name}")
 
 
 def test_flags_of_the_compiler_ask_for_nothing() -> None:

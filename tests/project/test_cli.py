@@ -155,6 +155,20 @@ cli.main()
 """
 
 
+def test_streams_that_are_closed_are_open_to_nothing(tmp_path: Path) -> None:
+    """Else the first file that a command writes would be its stdout, for what compilers print."""
+    script = (
+        "import os, sys; from wakeproof import cli\n"
+        "def ran(_): os.write(1, b'lost'); print('lost'); os._exit(os.open('file', 65, 0o600))\n"
+        "cli._run = ran; cli.main()"
+    )
+    for closed in (">&-", "<&- >&- 2>&-"):
+        line = f'"{sys.executable}" -c "$1" doctor {closed}'
+        ended = subprocess.run(["sh", "-c", line, "sh", script], check=False, cwd=tmp_path)
+        assert ended.returncode > 2
+        assert (tmp_path / "file").read_bytes() == b""
+
+
 @pytest.mark.parametrize(
     ("command", "many", "sent"),
     [

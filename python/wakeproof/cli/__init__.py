@@ -47,7 +47,8 @@ WAKES = signal.SIGURG
 def main() -> None:
     """Run the command line; every expected error becomes one line on stderr and an exit code."""
     try:
-        if sys.argv[1:2] != ["run"]:  # whose program has the signals to itself
+        if sys.argv[1:2] != ["run"]:  # whose program has descriptors and signals to itself
+            _open_streams()
             signal.signal(signal.SIGTERM, _terminate)
             _forget_ourselves()
             _wake_for_signals()
@@ -56,6 +57,9 @@ def main() -> None:
             code.install()
         if code == errors.EXIT_INTERRUPTED:
             _say("interrupted")
+    except KeyboardInterrupt:
+        code = errors.EXIT_INTERRUPTED
+        _say("interrupted")
     except errors.WakeproofError as error:
         code = error.exit_code
         _say(str(error))
@@ -87,6 +91,20 @@ def place(command: str) -> tuple[str, str, Path]:
     if command in OF_JUDGES:
         return function, f"wakeproof.judge.{command}.command", OF_JUDGES[command]
     return function, f"wakeproof.cli.{function}", Path(__file__).with_name(f"{function}.py")
+
+
+def _open_streams() -> None:
+    """Open stdin, stdout and stderr where they are closed, so that no other file gets their place.
+
+    What a compiler prints would be written into that file.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115,PTH123
 
 
 def _forget_ourselves() -> None:

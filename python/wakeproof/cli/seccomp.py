@@ -2,7 +2,9 @@
 """The filter of system calls of ``--sandbox``, compiled by libseccomp.
 
 It refuses what neither compilers, judges nor programs that they judge need, and what has given
-attackers the kernel before: keys, BPF, io_uring, userfaultfd, mounts and namespaces.
+attackers the kernel before: keys, BPF, io_uring, userfaultfd, mounts and namespaces, and sockets of
+families that a network namespace does not hold, such as vsock, by which a virtual machine reaches
+its host.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import socket
 from typing import Any, Final
 
 from wakeproof.errors import MissingToolError
@@ -26,8 +29,11 @@ REFUSED: Final = (
 """These fail with EPERM; all of another architecture end their process."""
 _ALLOW: Final = 0x7FFF0000
 _ERRNO: Final = 0x00050000
-_MASKED_EQUAL: Final = 7
+_EQUAL, _GREATER, _MASKED_EQUAL = 4, 6, 7
 _NEW_USER: Final = 0x10000000
+_FAMILIES: Final = tuple(map(int, (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6,
+                                   socket.AF_NETLINK)))  # fmt: skip
+"""The families of sockets that are allowed."""
 
 
 class _Compare(ctypes.Structure):
@@ -59,6 +65,11 @@ def descriptor() -> int:
         new_user = (_Compare * 1)(_Compare(0, _MASKED_EQUAL, _NEW_USER, _NEW_USER))
         _refuse(library, made, "clone", errno.EPERM, new_user)
         _refuse(library, made, "clone3", errno.ENOSYS)
+        for family in set(range(max(_FAMILIES))) - set(_FAMILIES):
+            one = (_Compare * 1)(_Compare(0, _EQUAL, family, 0))
+            _refuse(library, made, "socket", errno.EPERM, one)
+        others = (_Compare * 1)(_Compare(0, _GREATER, max(_FAMILIES), 0))
+        _refuse(library, made, "socket", errno.EPERM, others)
         found = os.memfd_create("seccomp", 0)
         _check(library.seccomp_export_bpf(made, found))
         os.lseek(found, 0, os.SEEK_SET)
