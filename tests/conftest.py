@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import importlib
+import io
 import os
 import signal
 import subprocess
@@ -27,8 +28,9 @@ from tests.support.polling import Eventfd, Make, One, Pair
 from tests.support.running import run
 from tests.support.virtual import PATIENCE_S, Owner
 
-from wakeproof import CarrierGroup, VirtualThread, install, locations, uninstall
+from wakeproof import CarrierGroup, VirtualThread, dump, install, locations, uninstall
 from wakeproof._native.ffi import lib
+from wakeproof._runtime.jobs import threads
 
 # A shell starts background jobs with Ctrl-C ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -89,6 +91,17 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
             return (yield)
         finally:
             fcntl.flock(lock, fcntl.LOCK_UN)  # releases it for a forked child that is left as well
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add to a failure where the virtual threads are that have not ended."""
+    report = yield
+    if report.failed and threads:
+        where = io.StringIO()
+        dump(where)
+        report.sections.append(("virtual threads", where.getvalue()))
+    return report
 
 
 @pytest.fixture(scope="session")

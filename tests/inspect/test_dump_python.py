@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tests.support.running import python
 import wakeproof
 from wakeproof import CarrierGroup, Scope, VirtualThread, coroutine
 from wakeproof._runtime import core, jobs
+from wakeproof._runtime.brief import HAS_GIL
 from wakeproof.errors import UsageError
 
 PATIENCE_S = 30
@@ -188,6 +190,47 @@ def test_a_dump_while_threads_come_and_go_is_whole(group: CarrierGroup) -> None:
             other.join()
     seen = {tuple(functions(same["stack"])) for same in stacks if same["state"] == "parked"}
     assert seen == {("park", "parks", "parks")}
+
+
+def leaf() -> None: ...
+
+
+def left() -> None:
+    leaf()
+
+
+def right() -> None:
+    leaf()
+
+
+def turns(over: threading.Event) -> None:
+    while not over.is_set():
+        left()
+        right()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(HAS_GIL, reason="with the GIL it runs on between two frames that are read")
+def test_a_stack_of_a_thread_that_runs_is_of_one_moment(group: CarrierGroup) -> None:
+    over = threading.Event()
+    begin = turns.__code__.co_firstlineno
+    threads = [VirtualThread(turns, over, group=carrier).start() for carrier in group]
+    called = set()  # what `turns` calls, and its line
+    end, left_over = time.monotonic() + PATIENCE_S, 300
+    try:
+        while time.monotonic() < end and (left_over > 0 or len(called) < 2):
+            left_over -= 1
+            for same in dumped()["stacks"]:
+                names = functions(same["stack"])
+                at = names.index("turns") if "turns" in names else 0
+                if at > 0 and names[at - 1] in ("left", "right"):
+                    line = int(same["stack"][at].rpartition(":")[2].rstrip(")"))
+                    called.add((names[at - 1], line - begin))
+    finally:
+        over.set()
+    for thread in threads:
+        thread.result(PATIENCE_S)
+    assert called == {("left", 2), ("right", 3)}
 
 
 def test_a_file_is_whole_and_not_overwritten_unless_asked(

@@ -1466,6 +1466,94 @@ static PyObject *running_now(PyObject *module, PyObject *nothing)
 }
 #endif
 
+#ifdef Py_GIL_DISABLED
+/* ---- what OS threads run, at one moment ---- */
+
+enum { MOST_FRAMES = 1000 }; /* of one stack, from the innermost */
+
+/* What a frame tells: code, instruction, line, globals, and its locals if it is asked for them. NULL: an
+ * exception. */
+static PyObject *frame_told(PyFrameObject *frame, bool has_locals)
+{
+	PyObject *code = (PyObject *)PyFrame_GetCode(frame), *globals = PyFrame_GetGlobals(frame);
+	PyObject *locals = has_locals ? PyFrame_GetLocals(frame) : NULL, *values = PyDict_New();
+
+	if (locals != NULL && values != NULL)
+		PyDict_Update(values, locals); /* of a function it is no dict, but a view */
+	Py_XDECREF(locals);
+	return Py_BuildValue("NiiNN", code, PyFrame_GetLasti(frame), PyFrame_GetLineNumber(frame),
+			     globals, values);
+}
+
+/* The frames of a thread state, the innermost first; NULL: an exception. */
+static PyObject *stack_told(PyThreadState *state, bool has_locals)
+{
+	PyFrameObject *frame = PyThreadState_GetFrame(state), *outer;
+	PyObject *stack = PyList_New(0), *one;
+
+	while (frame != NULL && stack != NULL && PyList_GET_SIZE(stack) < MOST_FRAMES) {
+		one = frame_told(frame, has_locals && PyList_GET_SIZE(stack) == 0);
+		if (one == NULL || PyList_Append(stack, one) != 0)
+			Py_CLEAR(stack);
+		Py_XDECREF(one);
+		outer = PyFrame_GetBack(frame);
+		Py_DECREF(frame);
+		frame = outer;
+	}
+	Py_XDECREF(frame);
+	return stack;
+}
+
+typedef struct frames_told {
+	unsigned long asked; /* the OS thread whose innermost locals are told; 0: none */
+	PyObject *found;
+} frames_told;
+
+/* [all other threads of the interpreter stand still] Nothing here lets another thread run, and nothing
+ * that they use is freed: each frame object that is made belongs to its frame as well. */
+static int tell_frames(PyObject *any, void *arg)
+{
+	frames_told *said = arg;
+	size_t count = 0;
+	step_seen *seen = seen_steps(&count);
+	PyThreadState *state = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+
+	(void)any;
+	said->found = PyList_New(0);
+	for (; state != NULL && said->found != NULL && !PyErr_Occurred();
+	     state = PyThreadState_Next(state)) {
+		unsigned long ident = state->thread_id;
+		unsigned long long number = 0;
+		PyObject *each;
+
+		for (size_t at = 0; seen != NULL && at < count; at++)
+			if (seen[at].os_thread == ident)
+				number = seen[at].number;
+		each = Py_BuildValue("kKN", ident, number, stack_told(state, ident == said->asked));
+		if (each != NULL)
+			PyList_Append(said->found, each);
+		Py_XDECREF(each);
+	}
+	free(seen);
+	return 0; /* no other object is of interest */
+}
+
+/* Frames may be read only while their thread stands still. CPython stops all threads of the interpreter
+ * while it visits its objects; this does all that it has to do at the first of them. */
+static PyObject *frames_now(PyObject *module, PyObject *asked)
+{
+	frames_told said = {PyLong_AsUnsignedLong(asked), NULL};
+
+	(void)module;
+	if (PyErr_Occurred())
+		return NULL;
+	PyUnstable_GC_VisitObjects(tell_frames, &said);
+	if (PyErr_Occurred())
+		Py_CLEAR(said.found);
+	return said.found;
+}
+#endif
+
 /* Without the GIL each use of an object by another thread than its maker's is two locked instructions
  * on its count of references, a line that all users share. These are the words of CPython's own immortal
  * objects (_Py_SetImmortal, which it does not export), and the collector leaves out what has them. The
@@ -1519,6 +1607,11 @@ static PyMethodDef functions[] = {
 #if HAS_LIST
 	{"running", running_now, METH_NOARGS,
 	 "The virtual thread that each OS thread runs, by ident."},
+#endif
+#ifdef Py_GIL_DISABLED
+	{"frames", frames_now, METH_O,
+	 "What each OS thread runs: its ident, its virtual thread or 0, and of each frame code, "
+	 "instruction, line, globals and locals: those of the innermost frame of the argument."},
 #endif
 	{"never_freed", never_freed, METH_O,
 	 "Let several threads use an object, which is never freed, without counting references."},

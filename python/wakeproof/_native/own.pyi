@@ -1,6 +1,7 @@
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from socket import socket
+from types import CodeType
 from typing import Any, NoReturn, Self, TypeVar
 
 from wakeproof._runtime.admission import Permitted
@@ -140,6 +141,11 @@ def yield_here() -> bool: ...
 def running() -> dict[int, VirtualThread]: ...
 def drop_at_end() -> None: ...
 def direct(cls: O, /) -> O: ...
+def frames(
+    ident: int, /
+) -> list[
+    tuple[int, int, list[tuple[CodeType, int, int, dict[str, Any], dict[str, Any]]]]
+]: ...  # without the GIL
 def never_freed(object: O, /) -> O: ...  # noqa: A002 - by place
 def own_dict() -> dict[Any, Any]: ...
 def forbid_locals(error: type[Exception], /) -> None: ...

@@ -5,6 +5,10 @@ The frames of a parked thread are read between two reads of its state word, as t
 does.  Garbage collection is switched off meanwhile.  Python 3.11 may collect garbage while it makes
 a frame object, and so let another thread run, which ends the frame; the process then crashes.
 Without the GIL the thread is held meanwhile: it begins no step until its frames are read.
+
+Frames of running threads are CPython's own objects where the GIL lets one thread run at a time.
+Without it they change while they are read, and reading them may crash.  There all other threads
+stand still while ``own.frames`` copies what their frames tell.
 Spec: ``specs/inspect/Dump.tla`` (StackIsWhole).  Source: ``kernel/thread/snapshot.h``.
 """
 
@@ -16,15 +20,21 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from wakeproof._native.ffi import lib
-from wakeproof._runtime import core, plain_core, trampoline
+from wakeproof._runtime import core, here, plain_core, trampoline
+from wakeproof._runtime.brief import HAS_GIL
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
     from wakeproof.vthread import VirtualThread
+
+try:
+    from wakeproof._native import own
+except ImportError:
+    own = None  # type: ignore[assignment]
 
 Stack = tuple[tuple["CodeType", int], ...]
 DEPTH = 64  # the most frames of one stack, from the innermost
@@ -112,16 +122,52 @@ def _now(thread: VirtualThread) -> Stack:
     return of_frames(None if body is None else body.gr_frame)
 
 
+class _Copy(NamedTuple):
+    """What a frame of a thread that runs told at one moment: as a frame object tells it."""
+
+    f_code: CodeType
+    f_lasti: int
+    f_lineno: int
+    f_globals: dict[str, Any]
+    f_locals: dict[str, Any]
+    f_back: FrameType | None
+
+
+def of_os_threads(ident: int = 0) -> dict[int, FrameType]:
+    """Return the frame that each OS thread runs, by ident; `f_locals` is told of this one only."""
+    if HAS_GIL:
+        return sys._current_frames()
+    return {of: frame for of, _, frame in _copies(ident)}
+
+
+def _copies(ident: int = 0) -> Iterator[tuple[int, int, FrameType]]:
+    """Yield, without the GIL: OS thread, the virtual thread's key in `threads` or 0, frame."""
+    for of, number, stack in () if own is None else own.frames(ident):
+        frame: FrameType | None = None
+        for code, instruction, line, names, values in reversed(stack):
+            frame = cast("FrameType", _Copy(code, instruction, line, names, values, frame))
+        if frame is not None:
+            yield of, number, frame
+
+
 def running() -> dict[int, Stack]:
     """Return the frames of the threads that carriers run, or in which they sleep, by number."""
-    found: dict[int, Stack] = {}
     with uncollected():
-        threads = core.running_threads()
-        for ident, frame in sys._current_frames().items():
-            thread = threads.get(ident) if core.IN_C else _found(frame)
-            if thread is not None:  # else the step is about to begin, or has just ended
-                found[thread._number] = of_frames(frame)
-    return found
+        return {thread._number: of_frames(frame) for thread, frame in _running()}
+
+
+def _running() -> Iterator[tuple[VirtualThread, FrameType]]:
+    # where there is no thread, the step is about to begin, or has just ended
+    if not HAS_GIL and core.IN_C:  # one look sees both
+        for _, number, frame in _copies():
+            if (thread := here.threads.get(number)) is not None:
+                yield thread, frame
+        return
+    threads = core.running_threads()
+    for ident, frame in of_os_threads().items():
+        by_ident = core.IN_C or not HAS_GIL
+        if (one := threads.get(ident) if by_ident else _found(frame)) is not None:
+            yield one, frame
 
 
 def _found(frame: FrameType) -> VirtualThread | None:

@@ -20,7 +20,6 @@ Source: this file; ``_native/own.c``.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -118,7 +117,8 @@ class Looks:
             if one.is_over or took < self._limit_s / 2:
                 continue
             with stacks.uncollected():
-                frame = sys._current_frames().get(ident)  # None: a C function is all that runs
+                # None: a C function is all that runs
+                frame = stacks.of_os_threads(ident).get(ident)
             last = before.get(ident)
             if number in seen:
                 why = self._why(one, frame, usage, took)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 
+from wakeproof._runtime.stacks import of_os_threads
 from wakeproof._runtime.stdlib.replacement import exchange
 from wakeproof.errors import JudgeError
 from wakeproof.judge.schedules import waits
@@ -118,7 +119,7 @@ def _watch(ident: int, ended: _thread.LockType, stop: Callable[[int], None]) -> 
 
 
 def _user_frame(ident: int) -> FrameType | None:
-    frame = sys._current_frames().get(ident)
+    frame = of_os_threads().get(ident)
     while frame is not None and not waits.is_of_user(frame.f_code):
         frame = frame.f_back
     return frame

@@ -10,7 +10,6 @@ from __future__ import annotations
 import _thread
 import argparse
 import os
-import sys
 import threading
 import traceback
 from collections.abc import Generator, Iterator
@@ -113,8 +112,10 @@ def pytest_runtest_makereport(
 
 def _threads(own: int) -> Iterator[str]:
     """Yield where each thread is."""
+    from wakeproof._runtime.stacks import of_os_threads  # imported late: few sessions need it
+
     names = {one.ident: one.name for one in threading.enumerate()}
-    for ident, frame in sys._current_frames().items():
+    for ident, frame in of_os_threads().items():
         if ident != own:
             at = traceback.extract_stack(frame)[-1]
             yield f"{names.get(ident, ident)} is at {at.filename}:{at.lineno} ({at.name})"
