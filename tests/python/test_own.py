@@ -735,3 +735,33 @@ def test_values_that_a_finaliser_leaves_die_with_their_os_thread() -> None:
 def test_an_os_thread_of_python_that_calls_exit_ends_the_process(library: str) -> None:
     ended = subprocess.run([sys.executable, "-c", LEAVES, library], check=False)
     assert ended.returncode == 7
+
+
+CHANGES = """
+import threading
+from threading import get_ident
+from wakeproof._native import own
+
+over, wrong, others = threading.Event(), [], []
+
+def asks():
+    me = get_ident()
+    while not over.is_set():
+        wrong.extend(1 for _ in range(1000) if get_ident() != me)
+
+for _ in range(2):
+    others.append(threading.Thread(target=asks))
+    others[-1].start()
+for _ in range(100_000):
+    own.own_ident(get_ident, True)
+    own.own_ident(get_ident, False)
+over.set()
+for other in others:
+    other.join()
+assert not wrong
+"""
+
+
+def test_os_threads_ask_for_their_number_while_it_is_exchanged() -> None:
+    ended = subprocess.run([sys.executable, "-c", CHANGES], check=False)
+    assert ended.returncode == 0

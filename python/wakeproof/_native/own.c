@@ -1416,13 +1416,10 @@ static PyObject *own_ident(PyObject *module, PyObject *args)
 	found = ((PyCFunctionObject *)function)->m_ml;
 	if (found->ml_flags != METH_NOARGS)
 		Py_RETURN_FALSE;
-	if (is_own && os_ident == NULL) {
-		os_ident = found->ml_meth;
-		found->ml_meth = get_ident;
-	} else if (!is_own && os_ident != NULL) {
-		found->ml_meth = os_ident;
-		os_ident = NULL;
-	}
+	if (is_own && os_ident == NULL)
+		os_ident = found->ml_meth; /* for ever: a call of ours may be under way */
+	if (os_ident != NULL)
+		PUBLISH(found->ml_meth, is_own ? get_ident : os_ident);
 	Py_RETURN_TRUE;
 }
 
