@@ -126,6 +126,9 @@ class _Await:
             self.abandon()
 
     def _start(self) -> None:
+        if self.loop in self.loops._ended:
+            self.abandon()
+            return
         self.task = self.loop.create_task(self.coroutine)
         self.task.add_done_callback(lambda _: self.ended.set())
 
@@ -227,6 +230,7 @@ class LoopGroup:
             raise StateError(f"{group!r} has a LoopGroup; close that one first")
         self.group, self.closed = group, False
         self._awaits: set[_Await] = set()
+        self._ended: set[EventLoop] = set()  # they begin no tasks any more
         self._turns = itertools.count()
         self._threads: list[VirtualThread[None]] = []
         self._loops: list[tuple[EventLoop, asyncio.Event]] = []
@@ -241,7 +245,7 @@ class LoopGroup:
             raise
 
     def _serve(self, begun: Future[tuple[EventLoop, asyncio.Event]]) -> None:
-        """Run a loop until the group is closed; then `asyncio.Runner` cancels its tasks."""
+        """Run a loop until the group is closed; then cancel its tasks."""
         from wakeproof.aio import EventLoop  # imported late: it imports this module
 
         async def serve(loop: EventLoop) -> None:
@@ -249,11 +253,22 @@ class LoopGroup:
             begun.set_result((loop, closed))
             await closed.wait()
 
+        async def end(loop: EventLoop) -> None:
+            # Not left to the runner: nobody would cancel what begins after that.
+            while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
+            self._ended.add(loop)
+
         loop = None
         try:
             loop = EventLoop()
             with asyncio.Runner(loop_factory=lambda: loop) as runner:
-                runner.run(serve(loop))
+                try:
+                    runner.run(serve(loop))
+                finally:
+                    runner.run(end(loop))
         except BaseException as error:
             if begun.done():
                 raise
@@ -337,14 +352,14 @@ class LoopGroup:
         if asyncio._get_running_loop() in list(self):
             raise StateError("close: a loop would wait for itself; close the loops from outside")
         self.closed = True
-        if _groups.get(self.group) is self:
-            del _groups[self.group]
         for loop, closed in self._loops:
             with suppress(RuntimeError):  # it is closed
                 loop.call_soon_threadsafe(closed.set)
         for thread in self._threads:
             with suppress(ClosedError):  # its group was closed
                 thread.join()
+        if _groups.get(self.group) is self:  # until here, what ends may await something
+            del _groups[self.group]
 
 
 def await_(coroutine: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:

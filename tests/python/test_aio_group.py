@@ -865,6 +865,61 @@ def test_a_call_that_the_loop_never_takes_ends_with_the_close(
             waits.result(PATIENCE_S)
 
 
+def test_a_call_that_comes_when_the_tasks_were_cancelled_begins_nothing(
+    group: CarrierGroup,
+) -> None:
+    """Nobody would cancel its task any more."""
+    is_ending, goes_on = threading.Event(), threading.Event()
+
+    async def generate() -> Any:
+        try:
+            yield
+        finally:
+            is_ending.set()  # the loop ends its generators after its tasks
+            await asyncio.to_thread(goes_on.wait, PATIENCE_S)
+
+    async def keep() -> None:
+        generator = generate()
+        kept.append(generator)
+        await anext(generator)
+
+    kept: list[Any] = []
+    loops = aio.LoopGroup(group)
+    loops.run(keep())
+    with ThreadPoolExecutor(1) as pool:
+        closes = pool.submit(loops.close)
+        assert is_ending.wait(PATIENCE_S)
+        try:
+            with pytest.raises(ClosedError, match="were closed"):
+                loops.run(add(1, 2))
+        finally:
+            goes_on.set()
+        closes.result(PATIENCE_S)
+
+
+def test_a_thread_that_is_interrupted_by_the_close_may_await(group: CarrierGroup) -> None:
+    log: list[int] = []
+
+    def thread() -> None:
+        begun.open()
+        try:
+            park()
+        finally:
+            log.append(aio.await_(add(1, 2)))
+
+    async def waits_for_thread() -> None:
+        await running().run_in_vthread(thread)
+
+    begun = Latch()
+    with ThreadPoolExecutor(1) as pool, aio.LoopGroup(group) as loops:
+        waits = pool.submit(loops.run, waits_for_thread())
+        begun.wait(PATIENCE_S)
+        loops.close()
+        with pytest.raises(ClosedError):
+            waits.result(PATIENCE_S)
+    assert log == [3]
+
+
 def loop_sleeps() -> list[LoopSleep]:
     return [each for each in gc.get_objects() if isinstance(each, LoopSleep)]
 

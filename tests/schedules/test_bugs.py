@@ -5,7 +5,7 @@ import pytest
 
 from wakeproof.judge.schedules.explore import Options, explore
 
-from .bugs_of_asyncio import BUGS
+from .more_bugs import BUGS
 
 
 @pytest.mark.slow

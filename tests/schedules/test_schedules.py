@@ -9,6 +9,7 @@ import itertools
 import json
 import logging
 import multiprocessing
+import os
 import random
 import signal
 import socket
@@ -26,6 +27,7 @@ from typing import Any
 import pytest
 
 import wakeproof
+from wakeproof._runtime.stdlib.replacement import _IN_C, Function
 from wakeproof.errors import (
     JudgeError,
     NotExhaustiveWarning,
@@ -34,7 +36,7 @@ from wakeproof.errors import (
     UnsupportedError,
     UsageError,
 )
-from wakeproof.judge.schedules import execution, stall
+from wakeproof.judge.schedules import execution, modelled, stall
 from wakeproof.judge.schedules.explore import Options, explore
 from wakeproof.judge.schedules.given import of_token
 
@@ -111,6 +113,59 @@ def test_a_schedule_by_lot_finds_a_bug_and_is_made_short() -> None:
         assert found.verdict == "deadlock"
         assert found.failure is not None
         assert found.failure.token == "0.1.2" or found.failure.token.count(".") <= 4
+
+
+def test_what_a_lock_guards_takes_few_runs() -> None:
+    """The end of a `with`, a new lock, a generator of one's own and `join` touch nothing."""
+
+    def looks_up() -> None:
+        cache: dict[int, int] = {}
+        lock = threading.Lock()
+
+        def look(key: int) -> int:
+            with lock:
+                if key not in cache:
+                    cache[key] = key
+                return cache[key]
+
+        started(lambda: look(1), lambda: look(2))
+
+    def locks_by_name() -> None:
+        locks: dict[str, threading.Lock] = {}
+        lock, counts = threading.Lock(), [0]
+
+        def add() -> None:
+            with lock:
+                if "one" not in locks:
+                    locks["one"] = threading.Lock()
+            with locks["one"]:
+                counts[0] += sum(number for number in (1, 2))
+
+        started(add, add)
+        assert counts == [6]
+
+    for program, most in (looks_up, 12), (locks_by_name, 40):
+        found = explore(program, Options(data=True))
+        assert (found.verdict, found.preemptions) == ("holds", None)
+        assert found.schedules <= most
+
+
+def test_an_iterator_that_two_threads_share_gives_each_item_to_either() -> None:
+    seen = set()
+
+    def program() -> None:
+        shared = iter([1, 2])
+        got: tuple[list[int], list[int]] = ([], [])
+
+        def take(me: int) -> None:
+            for one in shared:
+                got[me].append(one)
+
+        started(lambda: take(0), lambda: take(1))
+        seen.add(tuple(map(tuple, got)))
+
+    assert explore(program, Options(data=True)).verdict == "holds"
+    assert seen == {((1, 2), ()), ((1,), (2,)), ((2,), (1,)), ((), (1, 2))}
 
 
 def test_objects_from_before_are_seen_and_left_as_they_were() -> None:
@@ -266,6 +321,24 @@ def test_what_waits_outside_is_refused() -> None:
         explore(lambda: subprocess.run([sys.executable, "-c", ""], check=True))
     with pytest.raises(UnsupportedError, match=r"multiprocessing waits for a process"):
         explore(multiprocessing.Queue().get)
+    one, two = socket.socketpair()
+    with one, two:
+        for call in (lambda: one.recvmsg(1), lambda: one.sendmsg([b"x"]), lambda: one.recv(1)):
+            with pytest.raises(UnsupportedError, match=r"socket\.\w+ waits for a peer"):
+                explore(call)
+    with pytest.raises(UnsupportedError, match=r"os\.system starts a process"):
+        explore(lambda: os.system("true"))
+    with pytest.raises(UnsupportedError, match=r"signal\.sigwait waits for a signal"):
+        explore(lambda: signal.sigwait([signal.SIGUSR1]))
+
+
+def test_all_functions_are_exchanged_in_place() -> None:
+    """Else the threads of a run, which are no virtual threads, would call the old ones."""
+    with modelled.exchanged():
+        made = [one for area in modelled.AREAS for one in area() if isinstance(one, Function)]
+        names = [repr(one) for one in made if not isinstance(getattr(one.owner, one.name), _IN_C)]
+    assert not names
+    assert len(made) > 50
 
 
 def test_what_wakeproof_s_kernel_would_decide_is_refused() -> None:

@@ -8,6 +8,8 @@ the other touches:
   item        of one dict or list, by its key, if that is a number or a text; else of all its items
   global      of one module, by its name
   variable    of closures, by its name alone
+  iterator    by itself; a generator also before it ends a value: who asks it for one while it runs
+              gets an error
 
 The object is known if the code says where the operand comes from (`operands`).  If not, the
 instruction touches the attributes of that name of all objects, or the items of all.  What a
@@ -22,6 +24,7 @@ Source: instructions of the user's code, by ``sys.monitoring``; 3.11: by ``sys.s
 from __future__ import annotations
 
 import builtins
+import ctypes
 import dis
 import sys
 import threading
@@ -31,11 +34,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from inspect import CO_GENERATOR
 from types import (
     BuiltinFunctionType,
     CodeType,
     FrameType,
     FunctionType,
+    GeneratorType,
     MemberDescriptorType,
     MethodType,
     ModuleType,
@@ -44,7 +49,7 @@ from typing import Any
 
 from wakeproof.judge.schedules import modelled
 from wakeproof.judge.schedules.execution import Run
-from wakeproof.judge.schedules.operands import BUILTINS, EXIT, Origin, Stack, called, stacks
+from wakeproof.judge.schedules.operands import BUILTINS, OWN, Origin, Stack, called, stacks
 from wakeproof.judge.schedules.operation import (
     LINE,
     READ,
@@ -75,6 +80,7 @@ _WHOLES = {
 }  # fmt: skip
 _TRUTHS = frozenset({"COMPARE_OP", "CONTAINS_OP", "IS_OP", "UNARY_NOT", "TO_BOOL"})
 """What leaves True or False, which a jump can test without looking at items."""
+_LEAVES = frozenset({"YIELD_VALUE", "RETURN_VALUE", "RETURN_CONST"})
 _CALLS = frozenset({"CALL", "CALL_KW", "CALL_FUNCTION_EX"})
 _LOOK = frozenset({
     "get", "keys", "values", "items", "copy", "index", "count", "len", "sorted", "sum", "min",
@@ -107,6 +113,8 @@ _CONTAINERS = frozenset({
 })  # fmt: skip
 _PARTED = frozenset({list, dict})
 """Those whose items are touched one by one."""
+_ITERATORS = frozenset(map(type, (iter([]), iter(()), iter(""), iter(range(0)))))
+"""They say what they go through."""
 _SYNCHRONISED = frozenset({type(threading.Lock()), type(threading.RLock())})
 _PART = {READ: READ_PART, WRITE: WRITE_PART}
 _UNKNOWN: Any = object()
@@ -121,6 +129,8 @@ class _Name:
         self.name = name
 
 
+_generator_of: Any = ctypes.pythonapi.PyFrame_GetGenerator
+_generator_of.argtypes, _generator_of.restype = (ctypes.py_object,), ctypes.py_object
 _TOOL = 4  # of sys.monitoring; no tool of the standard library has it
 _name: Callable[[str], _Name] = cache(_Name)
 _cell: Callable[[str], _Name] = cache(_Name)
@@ -130,7 +140,7 @@ _cell: Callable[[str], _Name] = cache(_Name)
 class Touch:
     """What an instruction does."""
 
-    kind: str  # "variable", "cell", "attribute", "item", "whole", "call"
+    kind: str  # "variable", "cell", "attribute", "item", "whole", "numbers", "call", "running"
     name: str
     way: int
     operands: Stack = ()
@@ -145,6 +155,8 @@ def touches(code: CodeType) -> dict[int, Touch]:
     at = stacks(code)
     for one in dis.get_instructions(code):
         touch = _touch(one, at[one.offset], before, last)
+        if code.co_flags & CO_GENERATOR and one.opname in _LEAVES:
+            touch = Touch("running", "", WRITE)
         if touch is not None:
             found[one.offset] = touch
         if one.opname in ("LOAD_METHOD", "LOAD_ATTR", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"):
@@ -183,7 +195,7 @@ def _touch(one: dis.Instruction, stack: Stack, before: str, last: str) -> Touch 
         if name == "CALL_FUNCTION_EX":
             return Touch("call", last, READ if last in _LOOK else WRITE, (None,))
         what, args = called(stack, (one.arg or 0) + (name == "CALL_KW"))
-        if what == EXIT:
+        if what == OWN:
             return None
         known = str(what[-1]) if what and what[0] in ("method", "builtin") else last
         return Touch("call", known, READ if known in _LOOK else WRITE, (what, *args))
@@ -255,6 +267,8 @@ class _Stop:
             return ((run.number_of(_cell(touch.name)), touch.way),)
         if touch.kind == "variable":
             return ((run.number_of_part(self._frame.f_globals, touch.name), touch.way),)
+        if touch.kind == "running":
+            return self._whole([_generator_of(self._frame)], WRITE)
         values = [self.value(one) for one in touch.operands]
         if touch.kind == "attribute":
             return self._attribute(values[0], touch.name, touch.way)
@@ -301,6 +315,7 @@ class _Stop:
     def _whole(self, values: list[Any], way: int) -> tuple[Access, ...]:
         """Return the accesses to all items of some values."""
         found: list[Access] = []
+        part = READ_PART
         for of in values:
             kind: Any = type(of)
             if of is _UNKNOWN:
@@ -309,8 +324,15 @@ class _Stop:
                 continue
             if kind not in _CONTAINERS and is_of_user_type(kind):
                 continue  # its methods are code that is stopped in
-            found.append((self._run.number_of_part(of, _EVERY), way))
-        return (*found, *self._every(_EVERY, _PART[way])) if found else ()
+            is_iterator = _is_iterator(kind)
+            found.append((self._run.number_of_part(of, _EVERY), WRITE if is_iterator else way))
+            if kind in _ITERATORS:
+                found += self._whole(list(of.__reduce__()[1]), READ)
+            elif is_iterator and kind is not GeneratorType:
+                return self._every(_EVERY, WRITE)
+            if kind is not GeneratorType:  # what it touches it stops for
+                part = max(part, _PART[WRITE if is_iterator else way])
+        return (*found, *self._every(_EVERY, part)) if found else ()
 
     def _call(self, touch: Touch, values: list[Any]) -> tuple[Access, ...]:
         what, name, way = touch.operands[0], touch.name, touch.way
@@ -322,11 +344,15 @@ class _Stop:
                 return ()
             if name in _SHALLOW:
                 return self._whole(args, READ)
+            if name == "next":
+                return self._whole(args[:1], WRITE)
             return self._deep(args, way)
         if what[0] == "method":
             of = self.value(what[1])
             return self._method(of, name, way, args)
-        return () if _is_users(values[0]) else self._deep([values[0], *args], way)
+        if _is_users(values[0]):
+            return ()
+        return self._deep(args if _is_free(values[0]) else values, way)
 
     def _method(self, of: Any, name: str, way: int, args: list[Any]) -> tuple[Access, ...]:
         kind = type(of)
@@ -342,11 +368,10 @@ class _Stop:
             if name in _OF_ONE:
                 return self._whole([of], way)
             return self._deep([of, *args], way)
-        method = _attribute(of, name)[0]
+        method, owner = _attribute(of, name)
         if _is_users(method):
             return ()
-        module = str(getattr(method, "__module__", None) or getattr(kind, "__module__", ""))
-        if kind is not ModuleType and module in _BY_LOCKS:
+        if isinstance(owner, type) and owner.__module__ in _BY_LOCKS:
             return self._whole([of], way)
         return self._deep(args if kind is ModuleType else [of, *args], way)
 
@@ -361,6 +386,11 @@ class _Stop:
 
 _BY_LOCKS = frozenset({"threading", "queue", "_queue", "asyncio", "concurrent.futures._base"})
 """Modules whose methods go by locks, or touch their own object alone."""
+
+
+def _is_iterator(kind: type) -> bool:
+    """Return whether who takes an item leaves others the next ones."""
+    return hasattr(kind, "__next__")
 
 
 def _is_place(key: Any) -> bool:
@@ -380,6 +410,13 @@ def _is_flat(value: Any) -> bool:
     if kind in _CONTAINERS and kind is not bytearray:
         return all(type(one) in _KEYS for one in value.values())
     return kind in _PLAIN or kind is bytearray
+
+
+def _is_free(what: Any) -> bool:
+    """Return whether to call it touches its arguments alone: a class, or a function of a module."""
+    if isinstance(what, BuiltinFunctionType):
+        return what.__self__ is None or isinstance(what.__self__, ModuleType)
+    return isinstance(what, (type, FunctionType))
 
 
 def _is_users(what: Any) -> bool:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import _multiprocessing  # type: ignore[import-not-found]
 import _posixsubprocess
+import _signal  # type: ignore[import-not-found]
 import _thread
 import asyncio
 import contextlib
@@ -23,7 +24,6 @@ import inspect
 import os
 import queue
 import select
-import signal
 import socket
 import sys
 import threading
@@ -552,6 +552,12 @@ def _refuses_ours(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any
     return made
 
 
+_OF_SOCKETS = (
+    "_accept", "connect", "recv", "recv_into", "recvfrom", "recvfrom_into", "recvmsg",
+    "recvmsg_into", "send", "sendall", "sendmsg", "sendto",
+)  # fmt: skip
+
+
 def _refused() -> Iterator[Replacement]:
     for name in OWN:
         of = getattr(wakeproof, name)
@@ -560,7 +566,7 @@ def _refused() -> Iterator[Replacement]:
             kind = type(inspect.getattr_static(of, method))
             if is_public and kind in (types.FunctionType, types.MethodDescriptorType):
                 yield Attribute(of, method, _refuses_ours(name))
-    for name in "fork", "forkpty", "posix_spawn", "posix_spawnp":
+    for name in "fork", "forkpty", "posix_spawn", "posix_spawnp", "system":
         yield Function(os, name, _refuses(f"os.{name} starts a process"))
     yield Function(_posixsubprocess, "fork_exec", _refuses("subprocess starts a process"))
     for name in "acquire", "__enter__":
@@ -569,7 +575,7 @@ def _refused() -> Iterator[Replacement]:
     for name in "waitpid", "wait", "wait3", "wait4", "waitid":
         yield Function(os, name, _refuses(f"os.{name} waits for a process"))
     of_socket: Any = socket.socket.__base__
-    for name in "_accept", "connect", "recv", "recv_into", "recvfrom", "send", "sendall", "sendto":
+    for name in _OF_SOCKETS:
         yield Function(of_socket, name, _refuses(f"socket.{name.strip('_')} waits for a peer"))
     yield Function(select, "select", _refuses("select.select waits for descriptors"))
     for poller in type(select.poll()), getattr(select, "epoll", None):
@@ -577,7 +583,7 @@ def _refused() -> Iterator[Replacement]:
             what = f"select.{poller.__name__} waits for descriptors, as a selector of asyncio does"
             yield Function(poller, "poll", _refuses(what))
     for name in "sigwait", "sigwaitinfo", "sigtimedwait", "pause":
-        yield Function(signal, name, _refuses(f"signal.{name} waits for a signal"))
+        yield Function(_signal, name, _refuses(f"signal.{name} waits for a signal"))
 
 
 _one = threading.Lock()

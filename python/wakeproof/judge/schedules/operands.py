@@ -9,7 +9,8 @@ with the origin of each value on the stack.  What is not known is None.
   ("loaded", offset)        what the instruction at that offset has loaded
   ("builtin", name)         a builtin function
   ("method", origin, name)  the method of an object
-  ("exit",)                 the end of a `with`
+  ("own",)                  the end of a `with`, or a function that is made here, as a generator is:
+                            what its code touches it stops for itself
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Stack: TypeAlias = tuple[Origin, ...]
 
 NULL: Origin = ("null",)
 NEW: Origin = ("const", None)
-EXIT: Origin = ("exit",)
+OWN: Origin = ("own",)
 BUILTINS = frozenset(dir(builtins))
 
 _NOTHING = frozenset({
@@ -39,10 +40,15 @@ _MAKES_NEW = re.compile(
 )
 _AT_MOST_ONE = re.compile(
     r"STORE_|DELETE_|POP_JUMP|JUMP_|RETURN_|YIELD_|RAISE_|RERAISE|UNARY_|BINARY_|LIST_|SET_|MAP_ADD"
-    r"|DICT_|LOAD_CLOSURE|LOAD_BUILD_CLASS|IMPORT_|MAKE_FUNCTION|GET_AWAITABLE|END_FOR|POP_ITER"
+    r"|DICT_|LOAD_CLOSURE|LOAD_BUILD_CLASS|IMPORT_|GET_AWAITABLE|END_FOR|POP_ITER"
     r"|POP_TOP|LOAD_ASSERTION_ERROR|CALL_INTRINSIC|CALL_FUNCTION_EX"
 )
 """They pop what they need, and push one value or none."""
+_POPS = re.compile(
+    r"POP_|STORE_|DELETE_|FOR_ITER|END_FOR|RETURN_|RAISE_|RERAISE|LIST_APPEND|LIST_EXTEND|SET_ADD"
+    r"|SET_UPDATE|MAP_ADD|DICT_"
+)
+"""They push none: what is below stays known, such as the end of a `with` below its value."""
 _ENDS = re.compile(r"JUMP_FORWARD|JUMP_BACKWARD|RETURN_|RAISE_|RERAISE")
 """What comes after them is reached by a jump only."""
 _PLAIN_RESULTS = frozenset({
@@ -67,7 +73,8 @@ def stacks(code: CodeType) -> dict[int, Stack]:
         found[one.offset] = stack
         after = _after(one, stack)
         if "JUMP" in one.opname or one.opname in ("FOR_ITER", "SEND"):
-            jumped = _by_effect(stack, dis.stack_effect(one.opcode, one.arg, jump=True))
+            effect = dis.stack_effect(one.opcode, one.arg, jump=True)
+            jumped = _by_effect(one.opname, stack, effect)
             known = targets.get(one.argval)
             targets[one.argval] = jumped if known is None else _both(known, jumped)
         stack = None if _ENDS.match(one.opname) else after
@@ -85,10 +92,12 @@ def _pop(stack: Stack, count: int) -> Stack:
     return stack[: max(len(stack) - count, 0)]
 
 
-def _by_effect(stack: Stack, effect: int) -> Stack:
+def _by_effect(name: str, stack: Stack, effect: int) -> Stack:
     """Return the stack after an instruction that pushes one value or none."""
     if effect > 0:
         return (*stack, *(None for _ in range(effect)))
+    if _POPS.match(name):
+        return _pop(stack, -effect)
     pushed = (None,) if len(stack) > -effect else ()
     return (*_pop(stack, 1 - effect), *pushed)
 
@@ -139,17 +148,19 @@ def _after(one: dis.Instruction, stack: Stack) -> Stack:
     if name == "FOR_ITER":
         return (*stack, None)
     if name == "BEFORE_WITH":
-        return (*_pop(stack, 1), EXIT, None)
+        return (*_pop(stack, 1), OWN, None)
     if name == "LOAD_SPECIAL":
-        return (*_pop(stack, 1), EXIT, EXIT)
+        return (*_pop(stack, 1), OWN, OWN)
     if name == "BINARY_SUBSCR" or (name == "BINARY_OP" and one.argrepr == "[]"):
         return (*_pop(stack, 2), ("loaded", one.offset))
     if name in ("CALL", "CALL_KW"):
         count += name == "CALL_KW"
         return (*_pop(stack, count + 2), _result(stack, count))
+    if name == "MAKE_FUNCTION":
+        return (*_pop(stack, 1 - effect), OWN)
     if _MAKES_NEW.match(name):
         return (*_pop(stack, 1 - effect), NEW)
-    return _by_effect(stack, effect) if _AT_MOST_ONE.match(name) else ()
+    return _by_effect(name, stack, effect) if _AT_MOST_ONE.match(name) else ()
 
 
 _NULL_IS_FIRST = "PRECALL" in dis.opmap or "KW_NAMES" in dis.opmap  # up to 3.12
@@ -161,8 +172,8 @@ def called(stack: Stack, count: int) -> tuple[Origin, Stack]:
         return None, (None,) * count
     lower, upper = stack[-count - 2], stack[-count - 1]
     args = stack[len(stack) - count :]
-    if EXIT in (lower, upper):
-        return EXIT, args
+    if lower == OWN or (lower, upper) == (NULL, OWN):
+        return OWN, args
     if lower is not None and lower[0] == "method":
         return lower, args
     if lower == NULL:
