@@ -98,8 +98,8 @@ typedef struct wp_group_config {
 	 * loads. */
 	bool place_at_resume;
 	/* A carrier counts as blocked, as after wp_group_block, if one of its steps takes longer
-	 * than this while tasks are queued there. The monitor notices it after at most twice this
-	 * time, and the end of the step ends it. 0: there is no monitor. */
+	 * than this while tasks are queued there, or for all carriers. The monitor notices it after
+	 * at most twice this time, and the end of the step ends it. 0: there is no monitor. */
 	uint32_t monitor_ms;
 	/* The most spare carriers, which run tasks in place of blocked carriers (spare_carrier.h).
 	 * They are additional to `carriers`, and both together are at most WP_GROUP_CARRIERS. Their

@@ -7,15 +7,17 @@
 #include "base/error.h"
 #include "sched/run_queues.h"
 
-/* Blocks a carrier that is in the same step as at the last look, with something queued behind it,
- * and moves its queue. [the monitor | as wp__group_placement_move] */
+/* Blocks a carrier that is in the same step as at the last look, while something is queued behind it
+ * or in the global queue, and moves its queue. [the monitor | as wp__group_placement_move] */
 static void look(wp_group_placement *placed, wp_worker *one)
 {
 	uint64_t step = wp_placement_progress(&one->progress), before = one->seen;
 	bool still;
 
 	one->seen = step;
-	if (step != before || step % 2 == 0 || !wp__carrier_has_some(&one->home.carrier))
+	if (step != before || step % 2 == 0 ||
+	    !(wp__carrier_has_some(&one->home.carrier) ||
+	      wp_placement_has_global(&placed->placement)))
 		return;
 	still = wp_placement_suspect(&placed->placement, one->index, &one->progress, step);
 	if (still) {

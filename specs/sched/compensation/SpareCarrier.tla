@@ -33,7 +33,7 @@ CONSTANTS
   Submitters,  \* each submits one task
   Carriers,    \* the configured carriers, each of which runs a task at first
   Others,      \* the spare carriers
-  Watchers,    \* monitors; each marks one carrier as blocked, once
+  Watchers,    \* monitors, which mark carriers as blocked
   Marks,       \* the number of times that tasks mark their own carriers
   Refuses,     \* TRUE: the start of a thread may be refused
   Closes       \* TRUE: the group may be closed
@@ -209,12 +209,13 @@ Mark(t) ==                    \* [placement.3]
   /\ Goto(t, "hand")
   /\ UNCHANGED <<dormant, Tasks, threads, lock, over, stopped>>
 
-\* A monitor marks a carrier that runs a task.
+\* A monitor marks a carrier that runs a task, if some task waits: behind it, or in the group's queue.
 Watch(t) ==
   /\ t \in Watchers
   /\ pc[t] = "watch"
   /\ \E c \in All :
-       /\ pc[c] = "run"
+       /\ pc[c] = "run" /\ ~marked[c]
+       /\ queue[c] > 0 \/ global > 0
        /\ marked' = [marked EXCEPT ![c] = TRUE]
        /\ at' = [at EXCEPT ![t] = c]
   /\ Goto(t, "hand")
@@ -231,7 +232,7 @@ End(c) ==                     \* [placement.4]
 (* The decision how many spare carriers are needed. *)
 
 \* The step of a thread after its decision.
-AfterAll(t) == IF t \in Watchers THEN "done" ELSE IF marked[t] THEN "run" ELSE "look"
+AfterAll(t) == IF t \in Watchers THEN "watch" ELSE IF marked[t] THEN "run" ELSE "look"
 
 \* The thread takes the lock to decide, unless the group is closed.
 Settle(t) ==
@@ -322,6 +323,7 @@ Next == (\E t \in Threads : Moves(t) \/ End(t)) \/ Close \/ Finished
 Spec == Init /\ [][Next]_vars
 FairSpec == Spec /\ \A t \in Threads : WF_vars(Moves(t) \/ End(t))
 HeldSpec == Spec /\ \A t \in Threads : WF_vars(Moves(t) \/ (End(t) /\ ~marked[t]))
+WatchedSpec == Spec /\ \A t \in Threads : WF_vars(Moves(t))
 
 (* What must hold. *)
 In(where) == {t \in Threads : pc[t] \in where}
@@ -359,6 +361,6 @@ StopReachesAll == over => \A c \in All : threads[c] > 0 => c \in stopped
 AllRun == <>[](queue = [c \in All |-> 0] /\ global = 0)
 
 \* Every task is run even if no marked task ends, provided that there are enough spare carriers.
-\* This is checked under HeldSpec.
+\* This is checked under HeldSpec; and under WatchedSpec, where no task has to end and a monitor marks.
 OthersRun == AllRun
 =============================================================================

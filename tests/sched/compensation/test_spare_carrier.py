@@ -14,7 +14,7 @@ from tests.support.cases import COMPILES, EACH_BUILD, Compiled, fails, hold
 from tests.support.running import run
 
 pytestmark = COMPILES
-CASES = ("all", "many", "watched", "kept", "closed", "refused", "ends")
+CASES = ("all", "many", "watched", "kept", "closed", "refused", "ends", "unsaid")
 WRAPPED = "-Wl,--wrap=pthread_create"
 TWINS = {"spare_carrier_group_ends_silent": "ends", "spare_carrier_group_watched_silent": "watched"}
 
@@ -28,6 +28,12 @@ def test_who_blocks_is_replaced(build: str, compiled: Compiled) -> None:
 def test_each_twin_of_the_wiring_is_seen(twin: str, compiled: Compiled) -> None:
     flags = (WRAPPED, f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1")
     fails(compiled("spare_carrier", "plain", *flags), TWINS[twin])
+
+
+def test_a_monitor_that_looks_behind_carriers_alone_is_seen(tmp_path: Path) -> None:
+    own = ("monitor.c", " ||\n\t      wp_placement_has_global(&placed->placement))", ")")
+    target = compiling.broken(tmp_path, "spare_carrier", "plain", *own, WRAPPED, "-DPATIENCE_S=1")
+    fails(target, "unsaid")
 
 
 def test_replacements_that_are_made_in_used_memory_and_are_over_are_seen(tmp_path: Path) -> None:

@@ -231,3 +231,42 @@ CASE(refused)
 	let_go();
 	close_placed();
 }
+
+/* Its block ends, and it keeps its carrier without a word. */
+static int goes_on(void *arg)
+{
+	check(wp_group_block() == WP_OK, "a mark");
+	wp_fetch_add_release(&is_blocked, 1);
+	await(&blocks_now, 1);
+	wp_group_unblock();
+	wp_fetch_add_release(&met, 1);
+	await(&lets_go, 1);
+	return arg != NULL;
+}
+
+/* A task is in the group's queue, as no thread could be started for it. Then no carrier is marked any
+ * more, and each is kept by a step: the monitor finds them for the sake of that task. */
+CASE(unsaid)
+{
+	wp_vthread_config config = {.run = goes_on, .carrier = WP_VTHREAD_HERE};
+	wp_vthread_config other = {.run = nothing, .carrier = WP_VTHREAD_HERE};
+	wp_vthread *kept[CARRIERS + 1], *one;
+
+	open_placed(
+		(wp_group_config){.carriers = 1, .monitor_ms = 1, .spare_carriers = CARRIERS + 1});
+	for (uint32_t index = 0; index <= CARRIERS; index++) {
+		wp_store_release(&refuses, index == CARRIERS);
+		kept[index] = start_as(&config);
+		await(&is_blocked, index + 1);
+	}
+	AWAIT(wp_group_spare_carriers(group).refused > 0, "who is refused");
+	one = start_as(&other);
+	wp_store_release(&refuses, 0);
+	wp_store_release(&blocks_now, 1);
+	await(&met, CARRIERS + 1);
+	join(one, "who waits in the group's queue");
+	wp_store_release(&lets_go, 1);
+	join_all(kept, CARRIERS + 1, "who went on");
+	await_replaced(0, wp_group_spare_carriers(group).started);
+	close_placed();
+}
