@@ -34,8 +34,6 @@ int explore_bound(const explore_search *search, const explore_graph *graph, int 
 	const explore_place *place = &graph->places[node->place];
 	int bound = 0;
 
-	if (!node->index) /* nothing precedes it */
-		return 0;
 	for (int n = place->newest; n >= 0 && bound < place->writes; n = graph->nodes[n].older) {
 		const explore_node *other = &graph->nodes[n];
 		int rank;

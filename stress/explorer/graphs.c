@@ -180,7 +180,7 @@ static void visit_read(explore_search *search, explore_graph *graph, int thread,
 	if (read < 0)
 		return;
 	source = graph->places[graph->nodes[read].place].last;
-	if (source != FROM_INITIAL)
+	if (source != FROM_INITIAL && graph->nodes[read].index) /* else nothing precedes it */
 		bound = explore_bound(search, graph, read);
 	for (; explore_rank(graph, source) >= bound; source = graph->nodes[source].before) {
 		visit_read_from(search, graph, read, source, step);
