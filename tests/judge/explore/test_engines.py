@@ -102,6 +102,25 @@ def test_spurious_wakeups_hide_no_deadlock() -> None:
     assert bad & {"asleep", "lost_wakeup"}
 
 
+@pytest.mark.parametrize(
+    ("second", "verdicts"),
+    [
+        ("  store x 1 relaxed\n  wake x 1\n", {"ended"}),
+        ("  wake x 1\n  store x 1 relaxed\n", {"ended", "asleep"}),
+    ],
+)
+@pytest.mark.parametrize("model", [Model.TSO, Model.RC11])
+def test_a_wait_that_comes_first_in_its_thread_sees_what_was_before_the_wake(
+    second: str, verdicts: set[str], model: Model
+) -> None:
+    text = f"program first\nthread\n  wait x 0\nthread\n{second}"
+    options = ExploreOptions(engine="graphs", loop_bound=0, timeouts=False)
+    found = litmus.explore([text], (model,), options, examples=True)[0][model]
+    assert found.exhaustive
+    kinds = {"lost_wakeup": "asleep"}
+    assert {kinds.get(one.verdict, one.verdict) for one in found.outcomes} == verdicts
+
+
 def explored(file: Path | None, regex: str, **options: object) -> ExploreReport:
     chosen = ExploreOptions(**options)  # type: ignore[arg-type]
     return explore([file] if file else None, regex, chosen, twins=False, jobs=2)
