@@ -67,10 +67,10 @@ def test_a_long_run_estimates_its_size_while_it_goes(
     explorer: litmus.Explorer,
 ) -> None:
     seen: list[dict[str, float]] = []
-    text = "program adds\n" + ("thread\n" + "  r0 = add x 1 relaxed\n" * 5) * 3
+    text = "program adds\n" + ("thread\n" + "  r0 = add x 1 relaxed\n" * 6) * 3
     options = ExploreOptions(engine="graphs", models=(Model.RC11,), loop_bound=0, seconds=3.0)
     explorer.run([text], options, False, seen.append)
-    known = math.factorial(15) // math.factorial(5) ** 3
+    known = math.factorial(18) // math.factorial(6) ** 3
     assert seen
     for at in seen:
         assert known / FACTOR <= at["estimate"] <= known * FACTOR
