@@ -107,10 +107,10 @@ class Compensation:
 
     Attributes:
         monitor_ms: milliseconds, 0 to 3,600,000.  If one step of a task takes longer than this
-            while others are queued at its carrier, the group acts as if the step were in
-            `blocking`.  It notices this after at most twice this time, and acts until the step
-            ends.  0: no carrier is monitored.  None: WAKEPROOF_COMPENSATION_MONITOR_MS, else 0.
-            Another value raises UsageError.
+            while others are queued at its carrier or for all carriers, the group acts as if the
+            step were in `blocking`.  It notices this after at most twice this time, and acts until
+            the step ends.  0: no carrier is monitored.  None: WAKEPROOF_COMPENSATION_MONITOR_MS,
+            else 0.  Another value raises UsageError.
         spare_carriers: the largest number of spare carriers, 0 to 1,024 less `carriers`.  None:
             WAKEPROOF_COMPENSATION_SPARE_CARRIERS, else 0.  Another value raises UsageError.  A
             spare carrier steals from no carrier, and none steals from it.

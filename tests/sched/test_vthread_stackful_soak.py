@@ -58,6 +58,14 @@ def test_a_number_of_parks_that_does_not_wrap_is_seen(compiled: Compiled) -> Non
     assert "has not wrapped" in ended.stdout
 
 
+@pytest.mark.parametrize("way", ["stealing", "private"])
+def test_a_thread_whose_unparks_are_lost_is_seen_by_its_mail(way: str, compiled: Compiled) -> None:
+    soak = compiled("vsoak", "plain", "-DFORGOTTEN=3")
+    ended = run(soak, "60", SEED, "5", "1000", way, timeout_s=600)
+    assert ended.returncode == 1
+    assert "a thread is parked and has mail" in ended.stdout
+
+
 @pytest.mark.parametrize(
     "twin",
     ["vthread_park_split", "vthread_yield_takes", "vthread_unpark_busy", "group_settled_shared"],

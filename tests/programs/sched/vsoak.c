@@ -10,13 +10,13 @@
  *               times and the thread is still in the same park, an unpark is lost. Each carrier
  *               counts, because the system may let one wait while the others go on. Time alone
  *               proves nothing, as a turn of a million threads on a busy machine takes many
- *               seconds. Every
- *               thread must end when it is asked to, and all mail that was sent is received or
- *               still there.
+ *               seconds. Every thread must end when it is asked to, and all mail that was sent is
+ *               received or still there.
  * Spec          specs/thread/VThread.tla.
  *
  * With NEAR_WRAP the number of each thread's parks begins so many parks before its end, and the
- * group's count of submits near its end, so that both wrap. */
+ * group's count of submits near its end, so that both wrap. With FORGOTTEN nobody unparks or interrupts
+ * that thread, as if each of its unparks were lost. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,11 +61,27 @@ static void fail(const char *what)
 	_exit(1);
 }
 
+#ifndef FORGOTTEN
+#define FORGOTTEN UINT32_MAX
+#endif
+
+static bool is_forgotten(const peer *one)
+{
+	return one - peers == FORGOTTEN;
+}
+
 static void send(peer *to)
 {
 	wp_fetch_add_relaxed(&sent, 1);
 	wp_fetch_add_release(&to->mail, 1);
-	wp_vthread_unpark(to->thread);
+	if (!is_forgotten(to))
+		wp_vthread_unpark(to->thread);
+}
+
+static void interrupt(peer *whom)
+{
+	if (!is_forgotten(whom))
+		wp_vthread_interrupt(whom->thread);
 }
 
 static void receive(peer *self)
@@ -155,7 +171,7 @@ static int live(void *arg)
 			park_pinned(self, &random);
 			break;
 		case 2:
-			wp_vthread_interrupt(peers[draw(&random, count)].thread);
+			interrupt(&peers[draw(&random, count)]);
 			break;
 		case 3:
 			have_child();
