@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * recheck.c - the cost of looking at all siblings, and whether more searchers would pay, with
+ * recheck.c - the cost of looking at all siblings, and how many searchers pay, with
  * carriers as data (sim.h).
  *
  *   recheck_N  one of N carriers announces a sleep and retracts it; all queues are empty
@@ -85,17 +85,16 @@ static sim_load hot(uint32_t carriers, uint32_t searchers)
 #define SEARCHERS(many, run, n, searchers)                                                        \
 	BENCH_SIDE(burst_##many##_##n, simulate(run, burst(n, searchers)).helped_ns *(double)ops) \
 	BENCH_SIDE(hot_##many##_##n, simulate(run, hot(n, searchers)).late_ns *(double)ops)
-#define SEARCHERS_ROW(what, n)                              \
-	{                                                   \
-		.name = #what "_" #n,                       \
-		.sides = {{"one", what##_one_##n},          \
-			  {"two", what##_two_##n},          \
-			  {"half", what##_half_##n},        \
-			  {"shipped", what##_shipped_##n}}, \
-		.counts = {                                 \
-			{"useless", &useless_each_task},    \
-			{"lost", &lost_percent}             \
-		}                                           \
+#define SEARCHERS_ROW(what, n)                                                          \
+	{                                                                               \
+		.name = #what "_" #n,                                                   \
+		.sides = {{"ours", what##_ours_##n},  {"one", what##_one_##n},          \
+			  {"two", what##_two_##n},    {"quarter", what##_quarter_##n},  \
+			  {"12us", .goal_ns = 12000}, {"shipped", what##_shipped_##n}}, \
+		.counts = {                                                             \
+			{"useless", &useless_each_task},                                \
+			{"lost", &lost_percent}                                         \
+		}                                                                       \
 	}
 #define SEARCHERS_ROWS(n) SEARCHERS_ROW(burst, n), SEARCHERS_ROW(hot, n)
 
@@ -103,14 +102,16 @@ RECHECK(2)
 RECHECK(16)
 RECHECK(64)
 RECHECK(256)
+SEARCHERS(ours, sim_ours, 16, 0)
 SEARCHERS(one, sim_ours, 16, 1)
+SEARCHERS(two, sim_ours, 16, 2)
+SEARCHERS(quarter, sim_ours, 16, 4)
 SEARCHERS(shipped, sim_shipped, 16, 1)
-SEARCHERS(two, sim_many, 16, 2)
-SEARCHERS(half, sim_many, 16, 8)
+SEARCHERS(ours, sim_ours, 64, 0)
 SEARCHERS(one, sim_ours, 64, 1)
+SEARCHERS(two, sim_ours, 64, 2)
+SEARCHERS(quarter, sim_ours, 64, 16)
 SEARCHERS(shipped, sim_shipped, 64, 1)
-SEARCHERS(two, sim_many, 64, 2)
-SEARCHERS(half, sim_many, 64, 32)
 
 const bench_row bench_recheck[] = {
 	RECHECK_ROWS(2),    RECHECK_ROWS(16),   RECHECK_ROWS(64), RECHECK_ROWS(256),

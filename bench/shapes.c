@@ -5,7 +5,7 @@
  *                       them; on two carriers that may steal
  *   shapes_answer       an OS thread that spins starts a thread for each of 200,000 requests a
  *                       second; the thread sleeps 100 us, and answers; one carrier,
- *                       on the CPU beside the producer's
+ *                       on the CPU beside the producer's, with a poller (as servers have) or not
  *   shapes_executes     a thread starts another, is busy for 10 us, and starts another, 100 times;
  *                       then it joins all; two carriers that may steal
  *   shapes_nest_1k, _100k   a thread starts the next one, so many deep; two carriers that may steal
@@ -14,6 +14,7 @@
  * busy, are not counted. */
 #include <stdlib.h>
 
+#include "io/descriptor.h"
 #include "threads.h"
 
 enum {
@@ -87,20 +88,21 @@ static void starts(wp_group *group, int carrier, int (*run)(void *), void *arg)
 	wp_vthread_free(thread);
 }
 
-static void bind(void *arg, uint32_t index)
+static void bind_beside(void *arg, uint32_t index)
 {
 	(void)arg;
 	bench_pin((int)index + 1); /* the producer has the first CPU */
 }
 
-static wp_group *beside_producer(void)
+static wp_group *beside_producer(bool has_poller)
 {
-	static wp_group *made;
-	wp_group_config config = {.carriers = 1, .bind = bind};
+	static wp_group *made[2];
+	wp_group_config config = {.carriers = 1, .bind = bind_beside};
 
-	if (made == NULL && wp_group_new(&made, &config) != WP_OK)
-		bench_fail("no memory, or no threads");
-	return made;
+	if (made[has_poller] == NULL && (wp_group_new(&made[has_poller], &config) != WP_OK ||
+					 (has_poller && wp_io_start(made[has_poller], 0) != WP_OK)))
+		bench_fail("no memory, no threads, or no poller");
+	return made[has_poller];
 }
 
 static uint64_t awaited;
@@ -118,10 +120,10 @@ static int answers(void *arg)
 	return 0;
 }
 
-static double answer(uint64_t ops)
+static double answer(bool has_poller, uint64_t ops)
 {
 	uint64_t many = ops < REQUESTS ? ops : REQUESTS;
-	wp_group *group = beside_producer();
+	wp_group *group = beside_producer(has_poller);
 	double begun, spun, next, ns;
 
 	awaited = many;
@@ -147,6 +149,9 @@ static double answer(uint64_t ops)
 	p50 = took_us[many / 2];
 	return ns * (double)ops / (double)many;
 }
+
+BENCH_SIDE(answer_by_poller, answer(true, ops))
+BENCH_SIDE(answer_alone, answer(false, ops))
 
 static double busy_ns;
 
@@ -232,7 +237,7 @@ const bench_row bench_shapes[] = {
 	{.name = "shapes_hash_1", .sides = {{"ours", hash_of_one}}},
 	{.name = "shapes_hash_3", .sides = {{"ours", hash_of_three}}},
 	{.name = "shapes_answer",
-	 .sides = {{"ours", answer}},
+	 .sides = {{"ours", answer_by_poller}, {"alone", answer_alone}},
 	 .counts = {{"p50", &p50}, {"p90", &p90}, {"p99", &p99}}},
 	{.name = "shapes_executes", .sides = {{"ours", execute}}},
 	{.name = "shapes_nest_1k", .sides = {{"ours", nest_1k}}},

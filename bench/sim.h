@@ -23,7 +23,7 @@ typedef struct sim_load {
 	/* The same, between submissions from outside. 0: each target submits its share itself, and
 	 * is then busy until everything else is done. */
 	double gap_ns;
-	uint32_t searchers; /* most at a time; for sim_many only */
+	uint32_t searchers; /* most at a time; 0: as many as the kernel lets */
 } sim_load;
 
 typedef struct sim_found {
@@ -43,7 +43,7 @@ typedef sim_found sim_run(const sim_load *load, uint64_t seed, bool may_lose);
  * queues. */
 typedef double sim_parks(uint32_t carriers, uint64_t ops);
 
-sim_run sim_ours, sim_shipped, sim_many;
+sim_run sim_ours, sim_shipped;
 sim_parks parks_ours, parks_shipped;
 
 #endif

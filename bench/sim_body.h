@@ -133,6 +133,8 @@ static sim_carrier *next_carrier(uint32_t count)
 static void prepare(const sim_load *load, uint64_t seed)
 {
 	make_carriers(load->carriers);
+	if (load->searchers != 0)
+		domain.limit = load->searchers;
 	random_state = seed * 2654435761u + 88172645463325252u;
 	wakes = 0;
 	for (uint32_t k = 0; k < load->tasks; k++) {

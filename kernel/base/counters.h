@@ -4,14 +4,13 @@
  *   one writer at a time                            any writer
  *   [counters.1] [counters.2] load, store one more  [counters.4] fetch_add, off the hot path
  *
- *   holder of the search token                   thread that finds the token taken
- *   [counters.5] victim of the search in flight  [counters.6] is that another victim than mine?
+ *   thread that takes a search token      thread that finds all tokens taken
+ *   [counters.5] victim of the last one   [counters.6] is that another victim than mine?
  *
  * Why it works  No protocol reads the counters. Only people read them, and so does the choice of
- *               the queue to probe (carrier_tasks.h). A carrier's own counters have one writer. The
- *               holder of the search token (search.h) writes the counters of a search, and the
- *               token orders its holders. Everything else is counted off the hot path: a submission
- *               that finds no idle carrier touches no counter.
+ *               the queue to probe (carrier_tasks.h). A carrier's own counters have one writer.
+ *               Everything else is counted off the hot path: a submission that finds no idle carrier
+ *               touches no counter.
  * Not promised  Counts that are read together do not belong to one moment.
  * Explored      The explorer and the recorder (instrument.h) build this library without counts,
  *               because counts would multiply the states.
@@ -23,8 +22,7 @@
 
 #include "base/order.h"
 
-/* One cache line. The holder of the token writes started, no_idle and victim; any thread writes the
- * others. */
+/* One cache line. Any thread writes it. */
 typedef struct wp_search_counts {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) started;
 	wp_atomic(uint64_t) no_idle;
@@ -83,17 +81,17 @@ WP_INLINE uint64_t wp__count_read(wp_atomic(uint64_t) *counter)
 	return wp_load_relaxed(counter);
 }
 
-/* Counts the start of a search for work of `victim`. [the token's holder | wait-free] */
+/* Counts the start of a search for work of `victim`. [a token's holder | wait-free] */
 WP_INLINE void wp__count_search(wp_search_counts *counts, uint32_t victim)
 {
-	wp__count(&counts->started);
+	wp__count_shared(&counts->started);
 	/* [counters.5] relaxed: a value that is stale costs a number, never a task; pairs
 	 * counters.6; upholds Group!EachRunsOnce. */
 	wp_store_relaxed(&counts->victim, victim);
 }
 
-/* Counts a search for work of `victim` that found the token taken, and whether the search in flight
- * is for another victim. [any thread | wait-free] */
+/* Counts a search for work of `victim` that found all tokens taken, and whether the last search was
+ * for another victim. [any thread | wait-free] */
 WP_INLINE void wp__count_denied(wp_search_counts *counts, uint32_t victim)
 {
 	wp__count_shared(&counts->denied);

@@ -129,8 +129,8 @@ void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task)
 		search_if_idle(carrier);
 }
 
-/* The part of a search that the woken carrier does: takes one task, releases the token, and looks
- * again. [the token's holder | a system call if a carrier is woken] */
+/* The part of a search that the woken carrier does: takes one task, releases its token, and looks
+ * again. [a token's holder | a system call if a carrier is woken] */
 static wp_mpsc_node *serve(wp_carrier *carrier, uint32_t victim)
 {
 	wp_domain *domain = carrier->domain;
@@ -168,6 +168,13 @@ wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier)
 		return old >= WP_SEARCHING ? serve(carrier, old - WP_SEARCHING) : NULL;
 	carrier->put_off = WP_NOBODY;
 	wp__counted(carrier->left = sent >= WP_SEARCHING ? sent : old);
+	/* It was sent to a second victim while it put off the steal, and has two tokens. */
+	if (old >= WP_SEARCHING) {
+		wp__counted(sent >= WP_SEARCHING
+				    ? wp__count_shared(&carrier->domain->counts.no_idle)
+				    : (void)0);
+		wp_search_stop(carrier->domain);
+	}
 	return serve(carrier, victim);
 }
 
@@ -238,7 +245,8 @@ bool wp_carrier_put_off(wp_carrier *carrier)
 	 * Search!EveryStartSearchMatchedByOneStop: the token came with the wake. */
 	uint32_t word = wp_load_relaxed(&carrier->word);
 
-	if (word < WP_SEARCHING || !wp__carrier_puts_off(carrier, word - WP_SEARCHING))
+	if (word < WP_SEARCHING || carrier->put_off != WP_NOBODY ||
+	    !wp__carrier_puts_off(carrier, word - WP_SEARCHING))
 		return false;
 	carrier->put_off = word - WP_SEARCHING;
 	wp__counted(carrier->left = word);

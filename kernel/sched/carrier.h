@@ -8,7 +8,7 @@
  *   RUNNING          PARKED_POLLER  owner, store                 [carrier.1] will block in a poller
  *   PARKED_x         WAKING         submitter, compare-and-swap  [carrier.3] there is work for it
  *   PARKED_x         SEARCHING + v  searcher, compare-and-swap   [search.1] it must steal from
- *                                                                carrier v, with the token
+ *                                                                carrier v, with a token
  *   SEARCHING + v    PARKED_FUTEX   owner, store                 [carrier.1] puts the steal off
  *   any but RUNNING  RUNNING        owner, one exchange          [carrier.2]
  *
@@ -19,17 +19,17 @@
  *   [idle_set.3] [search.5] [search.1] wake an idle one  a hit in own or siblings' queues? give up
  *                                                        the park
  *
- *   after each release of the token (search.h)
+ *   after each release of a token (search.h)
  *   [search.7] fence; a carrier is idle, and some queue has a task for it (a hit): search again
  *
  * Why it works  Any two of the three fences are ordered: [carrier.7] of a submission, [carrier.6]
- *               of a park, [search.7] of a release of the token.
+ *               of a park, [search.7] of a release of a token.
  *                 first        then         so
  *                 submission   park         the sleeper sees the task
  *                 park         submission   the submitter sees word and bit
- *                 submission   release      the token was taken; its holder sees the task when it
- *                                           looks again
- *                 release      submission   the token was free, or its next holder looks later
+ *                 submission   release      the tokens were taken; this holder sees the task when
+ *                                           it looks again
+ *                 release      submission   this token was free, or its next holder looks later
  *                 release      park         the sleeper sees what the holder left
  *                 park         release      the holder sees the sleeper
  *                 submission   submission   to queue and inbox of one carrier: the later submitter
@@ -39,8 +39,8 @@
  *               from a park is one exchange, so a victim is read exactly once.
  *               A carrier may put its steal off. Often the victim takes its only task itself before
  *               the carrier that was woken for it comes. So a carrier whose last steal was in vain
- *               sleeps for a moment longer, and keeps the token, so that no other carrier is woken
- *               to steal meanwhile. This sleep is a park as any other: a submission to the carrier
+ *               sleeps for a moment longer, and keeps its token, so that fewer carriers are woken to
+ *               steal meanwhile. This sleep is a park as any other: a submission to the carrier
  *               ends it.
  * Not promised  Fairness between carriers. A hit, a queue that has something to take
  *               (run_queues.h), may not be taken: a stalled push may hide its task (mpsc.h).
@@ -66,7 +66,7 @@
  *   PARKED_POLLER  The carrier's poller blocks in the system, or is about to.
  *   WAKING         A submitter or a timer has claimed the wake: the carrier polls its own queues.
  *   SEARCHING + v  A searcher has claimed the wake: the carrier must steal from carrier v, and
- *                  holds the token of the domain. */
+ *                  holds a token of the domain. */
 enum {
 	WP_RUNNING = 0,
 	WP_PARKED_FUTEX = 1,

@@ -215,10 +215,10 @@ WP_API wp_placement_counts wp_group_placement_counts(wp_group *group, uint32_t i
 /* Counts of the searches of one steal domain. All of them only grow. When no search is in flight,
  * started = no_idle + the sums of directed and fruitless over its carriers. */
 typedef struct wp_domain_counts {
-	uint64_t started;      /* searches that got the token */
-	uint64_t denied;       /* searches that were refused, because another one was in flight */
-	uint64_t denied_other; /* of these: the one in flight was for another victim */
-	uint64_t no_idle;      /* started, and found no idle carrier */
+	uint64_t started;      /* searches that got a token */
+	uint64_t denied;       /* searches that were refused, because enough were in flight */
+	uint64_t denied_other; /* of these: the last that began was for another victim */
+	uint64_t no_idle;      /* started, and found no idle carrier, or only one with a victim */
 	uint64_t lost_tickets; /* attempts to steal from a queue that another thread was polling */
 } wp_domain_counts;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * search.c - finds an idle carrier that steals from a victim, and looks again after each release of
- * the token. The essay on the three fences is in carrier.h. */
+ * a token. The essay on the three fences is in carrier.h. */
 #include "sched/search.h"
 
 #include "base/futex.h"
@@ -16,7 +16,7 @@ void wp__carrier_wake(wp_carrier *carrier, uint32_t place)
 }
 
 /* Wakes a carrier for the search. Returns true if the carrier was idle and will come; the token
- * then goes with the wake. [the token's holder] */
+ * then goes with the wake. [a token's holder] */
 static bool recruit(wp_carrier *helper, uint32_t victim)
 {
 	/* [search.2] relaxed: ordered by idle_set.3, [carrier.7] or [search.7]; pairs carrier.1;
@@ -32,7 +32,7 @@ static bool recruit(wp_carrier *helper, uint32_t victim)
 	return true;
 }
 
-/* Tries the idle carriers `from` to end - 1. [the token's holder | as recruit_any] */
+/* Tries the idle carriers `from` to end - 1. [a token's holder | as recruit_any] */
 static bool recruit_among(wp_domain *domain, uint32_t victim, uint32_t from, uint32_t end)
 {
 	for (uint32_t first = from - from % WP_IDLESET_BITS; first < end;
@@ -50,7 +50,7 @@ static bool recruit_among(wp_domain *domain, uint32_t victim, uint32_t from, uin
 	return false;
 }
 
-/* Tries the idle carriers, the victim's cluster first. [the token's holder | one system call if a
+/* Tries the idle carriers, the victim's cluster first. [a token's holder | one system call if a
  * carrier is woken] */
 static bool recruit_any(wp_domain *domain, uint32_t victim)
 {
@@ -74,7 +74,7 @@ bool wp__search_recheck(wp_domain *domain, uint32_t *victim)
 	uint32_t idle = 0, last_idle = 0;
 
 	/* [search.7] seq_cst fence; pairs carrier.7, carrier.6; upholds Search!WorkConservation:
-	 * the token is free before the look. */
+	 * this token is free before the look. */
 	wp_fence_seq_cst();
 	for (uint32_t first = 0; first < domain->count && idle < 2; first += WP_IDLESET_BITS) {
 		uint64_t bits = wp_idle_set_word(&domain->idle, first / WP_IDLESET_BITS);
@@ -135,7 +135,7 @@ void wp_search(wp_domain *domain, uint32_t victim)
 		wp__counted(wp__count_search(&domain->counts, victim));
 		if (recruit_any(domain, victim))
 			return;
-		wp__counted(wp__count(&domain->counts.no_idle));
+		wp__counted(wp__count_shared(&domain->counts.no_idle));
 		wp_search_stop(domain);
 	} while (wp__search_recheck(domain, &victim));
 }

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * search.h - the search token (nSearching) of a steal domain. A search is the attempt to wake an
- * idle carrier so that it steals from a busy one, the victim. A thread needs the token for it, so
- * at most one search is in flight.
+ * search.h - the search tokens (nSearching) of a steal domain. A search is the attempt to wake an
+ * idle carrier so that it steals from a busy one, the victim. A thread needs a token for it, so at
+ * most `limit` searches are in flight: half of the domain's carriers.
  *
- *   searcher                                      searcher that finds the token taken
- *   [search.5] compare-and-swap(token, 0, 1)      [search.5] fails: leave the task to the holder
- *   [search.6] token := 0, when no carrier was               of the token, which looks again after
- *              found or the steal is done                    search.6 ([search.7] in carrier.c)
+ *   searcher                                      searcher that finds all tokens taken
+ *   [search.5] compare-and-swap(taken, n, n + 1)  [search.5] taken = limit: leave the task to the
+ *   [search.6] taken -= 1, when no carrier was               holders of the tokens, each of which
+ *              found or the steal is done                    looks again after search.6 ([search.7]
+ *                                                            in carrier.c)
  *
- * Why it works  The token limits wakeups to one at a time, so a burst of submissions does not wake
- *               every carrier. This is safe only because every release of the token is followed by
- *               fence [search.7] and a look at all queues of the domain. The token travels with the
- *               wake: a carrier that is woken as SEARCHING holds the token and releases it.
+ * Why it works  The tokens limit how many carriers are woken at a time, so a burst of submissions
+ *               does not wake every carrier. This is safe only because every release of a token is
+ *               followed by fence [search.7] and a look at all queues of the domain. One holder that
+ *               looks again is enough, so the number of tokens does not matter to the proof. A token
+ *               travels with the wake: a carrier that is woken as SEARCHING holds one and releases
+ *               it. A carrier that puts off a steal holds a token while it sleeps. If it is sent to
+ *               a second victim meanwhile it has two, and releases one when it wakes; it looks
+ *               at all queues after the release of the other.
  * Prior art     Go limits its spinning Ms (sched.nmspinning) and rechecks after one stops spinning;
  *               Tokio counts its searching workers.
  * Spec          specs/sched/Search.tla: EveryStartSearchMatchedByOneStop, SearchingImpliesToken.
@@ -27,14 +32,16 @@
 
 struct wp_carrier;
 
-/* A steal domain is a set of carriers that steal from one another and from no others. The token and
- * the idle set have cache lines of their own; `carriers` and `count` are written before the domain
- * is shared. For `counts` see counters.h. */
+/* A steal domain is a set of carriers that steal from one another and from no others. The tokens and
+ * the idle set have cache lines of their own; `carriers`, `count` and `limit` are written before the
+ * domain is shared. For `counts` see counters.h. */
 typedef struct wp_domain {
-	_Alignas(WP_LINE) wp_atomic(uint32_t) searching; /* 0 or 1. Writers: search.5, search.6. */
+	/* Tokens that are taken. Writers: search.5, search.6. */
+	_Alignas(WP_LINE) wp_atomic(uint32_t) searching;
 	wp_idle_set idle;
 	_Alignas(WP_LINE) struct wp_carrier **carriers; /* by index */
 	uint32_t count;
+	uint32_t limit; /* of tokens, 1 or more */
 	wp_search_counts counts;
 } wp_domain;
 
@@ -49,35 +56,41 @@ WP_INLINE void wp_domain_init(wp_domain *domain, struct wp_carrier **carriers, u
 	wp_idle_set_init(&domain->idle);
 	domain->carriers = carriers;
 	domain->count = count;
+	domain->limit = count < 4 ? 1 : count / 2;
 	wp__counted(domain->counts = (wp_search_counts){0});
 }
 
-/* Takes the token if it is free. Returns true if the caller now holds it, and must release it or
- * pass it on. [any thread | wait-free] */
+/* Takes a token, unless all are taken. Returns true if the caller now holds one, and must release it
+ * or pass it on. [any thread | lock-free] */
 WP_INLINE bool wp_search_start(wp_domain *domain)
 {
-	uint32_t none = 0;
+	uint32_t taken = 0;
 
-	/* [search.5] acquire; pairs search.6; upholds Search!EveryStartSearchMatchedByOneStop. It
-	 * is a strong compare-and-swap, because a spurious failure would leave the task to a holder
-	 * that does not exist. */
-	return wp_cas_acquire(&domain->searching, &none, 1);
+	do {
+		/* [search.5] acquire; pairs search.6; upholds
+		 * Search!EveryStartSearchMatchedByOneStop. It is a strong compare-and-swap, because a
+		 * spurious failure would leave the task to a holder that does not exist. */
+		if (wp_cas_acquire(&domain->searching, &taken, taken + 1))
+			return true;
+	} while (taken < domain->limit);
+	return false;
 }
 
-/* Releases the token. The caller must look at all queues afterwards ([search.7]). [the holder |
- * wait-free] */
+/* Releases a token. The caller must look at all queues afterwards ([search.7]), or after the release
+ * of another one that it holds. [a holder | wait-free] */
 WP_INLINE void wp_search_stop(wp_domain *domain)
 {
-	/* [search.6] release; pairs search.5; upholds Search!EveryStartSearchMatchedByOneStop;
-	 * fence [search.7] orders this store before the look at the queues. */
-	wp_store_release(&domain->searching, 0);
+	/* [search.6] release; pairs search.5; upholds
+	 * Search!EveryStartSearchMatchedByOneStop; fence [search.7] orders this release before the
+	 * look at the queues. */
+	wp_fetch_add_release(&domain->searching, (uint32_t)-1);
 }
 
-/* Wakes one idle carrier to steal from the victim, a carrier's index, unless a search is in flight.
+/* Wakes one idle carrier to steal from the victim, a carrier's index, unless all tokens are taken.
  * [any thread | one system call at the most] */
 void wp_search(wp_domain *domain, uint32_t victim);
 
-/* Looks for work after a release of the token. Returns true if carrier *victim has work and another
+/* Looks for work after the release of a token. Returns true if carrier *victim has work and another
  * carrier is idle; the caller must then search. [any thread | wait-free] */
 bool wp__search_recheck(wp_domain *domain, uint32_t *victim);
 

@@ -91,8 +91,8 @@ class DomainStatistics:
     Attributes:
         carriers: the indices of its carriers.
         searches: searches that were started.
-        denied: searches that were not started because another one was in progress.
-        denied_other: denied searches where the one in progress was to steal from another carrier.
+        denied: searches that were not started because enough others were in progress.
+        denied_other: denied searches where the last that began was to steal from another carrier.
         no_idle: searches that found no idle carrier to wake.
         fruitless: searches that woke a helper which found nothing left to steal.
         directed: tasks stolen by helpers that a search woke.

@@ -55,14 +55,14 @@ vars == <<near, far>>
 
 InNear == INSTANCE Search WITH
   Carriers <- Near, Submitters <- {}, Endless <- {NearBusy}, Backlog <- 1, Pinners <- {},
-  Delaying <- {},
+  Delaying <- {}, Limit <- 1,
   Spawns <- 0, Yields <- 0, word <- nearWord, idle <- nearIdle,
   token <- nearToken, queue <- nearQueue, inbox <- nearInbox, held <- nearHeld, at <- nearAt,
   budget <- nearBudget
 
 InFar == INSTANCE Search WITH
   Carriers <- Far, Submitters <- {NearBusy}, Endless <- {FarBusy}, Backlog <- 0, Pinners <- {},
-  Delaying <- {},
+  Delaying <- {}, Limit <- 1,
   Spawns <- 0, Yields <- 0, word <- farWord, idle <- farIdle,
   token <- farToken, queue <- farQueue, inbox <- farInbox, held <- farHeld, at <- farAt,
   budget <- farBudget

@@ -4,8 +4,11 @@
 (* task that could be stolen waits while a carrier sleeps. A thread that   *)
 (* pushes a task may become a searcher: it takes a token and wakes an idle *)
 (* carrier, its helper, to steal from the carrier with the task, the       *)
-(* victim. There is one token, so at most one search is under way at a     *)
-(* time, just as Go limits the number of its spinning Ms. This module has  *)
+(* victim. There are Limit tokens, so at most as many searches are under   *)
+(* way at a time, just as Go limits the number of its spinning Ms. A       *)
+(* thread that finds all tokens taken leaves its task to their holders:    *)
+(* each of them looks at all queues again after its release. So the claims *)
+(* need no more than one token, and hold for any number. This module has   *)
 (* the carriers, how they park, and the claims. SearchCore.tla has the     *)
 (* state and the submitters.                                               *)
 (*                                                                         *)
@@ -44,7 +47,8 @@ Delays == {"off_own", "off_own_inbox", "off_asleep", "off_clear", "off_leave"}
 Places ==
   {"start", "publish", "word", "alone", "wake", "wake_and_tell", "quiescent", "idle", "search",
    "snapshot", "recruit", "stop", "recheck", "parked", "done", "run", "poll", "pop", "park", "bit",
-   "own", "own_inbox", "asleep", "clear", "leave", "serve", "serve_pop", "steal", "steal_pop"}
+   "own", "own_inbox", "asleep", "clear", "leave", "serve", "serve_pop", "steal", "steal_pop",
+   "off_stop"}
   \cup Delays
   \cup {ScanAt[what] : what \in DOMAIN ScanAt}
   \cup {LookAt[what] : what \in DOMAIN LookAt}
@@ -52,7 +56,7 @@ Places ==
 TypeOK ==
   /\ word \in [Carriers -> {"RUNNING", "PARKED", "WAKING"} \cup Victims]
   /\ idle \subseteq Carriers
-  /\ token \in {0, 1}
+  /\ token \in 0 .. Limit
   /\ queue \in [Carriers \cup Victims -> Seq(Threads \cup {Task})]
   /\ inbox \in [Carriers -> Seq(Threads \cup {Task})]
   /\ held \in [Carriers -> BOOLEAN]
@@ -175,13 +179,13 @@ PutOff(c) ==                  \* [carrier.8] [carrier.9] [carrier.1] wp_carrier_
   /\ Move(c, "off_own", word[c])
   /\ UNCHANGED <<idle, token, queue, inbox, held, budget>>
 
-\* The carrier has found something to steal while it parked. It takes the token, and stays parked.
+\* The carrier has found something to steal while it parked. It takes a token, and stays parked.
 PutOffFound(c) ==             \* [search.5] wp_search_start
   /\ at[c].pc = "clear"
   /\ c \in Delaying
   /\ at[c].arg # None
-  /\ token = 0
-  /\ token' = 1
+  /\ token < Limit
+  /\ token' = token + 1
   /\ Move(c, "off_asleep", at[c].arg)
   /\ UNCHANGED <<word, idle, queue, inbox, held, budget>>
 
@@ -212,12 +216,21 @@ OffClear(c) ==                \* [idle_set.2] wp_idle_set_remove
   /\ UNCHANGED <<word, token, queue, inbox, held, budget>>
 
 \* The carrier steals now, even if a submitter has woken it for a task of its own: the check after
-\* the release of the token finds that task.
+\* the release of the token finds that task. Another searcher may have sent it to a second victim
+\* meanwhile. Then it has two tokens, and first releases one.
 OffLeave(c) ==                \* [carrier.2] wp_carrier_leave
   /\ at[c].pc = "off_leave"
   /\ word' = [word EXCEPT ![c] = "RUNNING"]
-  /\ Move(c, "serve", at[c].arg)
+  /\ Move(c, IF word[c] \in Victims THEN "off_stop" ELSE "serve", at[c].arg)
   /\ UNCHANGED <<idle, token, queue, inbox, held, budget>>
+
+\* The carrier releases the second token, and checks nothing: it has another one, and checks all
+\* queues after the release of that.
+OffStop(c) ==                 \* [search.6] wp_search_stop
+  /\ at[c].pc = "off_stop"
+  /\ token' = token - 1
+  /\ Move(c, "serve", at[c].arg)
+  /\ UNCHANGED <<word, idle, queue, inbox, held, budget>>
 
 \* wp_carrier_steal: the carrier takes the victim's ticket. A lost ticket is retried.
 TryAcquire(c) ==              \* [biased_lock.3] [biased_lock.4]
@@ -275,6 +288,7 @@ Carrier(c) ==
   \/ OffAwake(c)
   \/ OffClear(c)
   \/ OffLeave(c)
+  \/ OffStop(c)
   \/ TryAcquire(c)
   \/ Pop(c)
 
@@ -302,16 +316,17 @@ LoneSpec == Spec /\ WF_vars(\E s \in Submitters : Submitter(s))   \* no other th
 
 (* What must hold. *)
 
-\* The threads that may hold the token: a searcher, or the helper that the searcher woke, until the
-\* helper stops its search.
+\* The threads that hold a token: a searcher, or the helper that the searcher woke, until the helper
+\* stops its search.
 Holders == {t \in Threads : at[t].pc \in {"snapshot", "recruit", "serve", "serve_pop",
-                                        "serve_loot", "stop"} \cup Delays}
-           \cup {c \in Carriers : word[c] \in Victims}
-\* Each time the token is taken, it is released once.
-EveryStartSearchMatchedByOneStop == Cardinality(Holders) = token
+                                        "serve_loot", "stop", "off_stop"} \cup Delays}
+\* The carriers that get a token with their word. One that puts off a steal then has two.
+Sent == {c \in Carriers : word[c] \in Victims \/ at[c].pc = "off_stop"}
+\* Each time a token is taken, it is released once.
+EveryStartSearchMatchedByOneStop == Cardinality(Holders) + Cardinality(Sent) = token
 
-\* A carrier that is SEARCHING holds the token.
-SearchingImpliesToken == \A c \in Carriers : word[c] \in Victims => token = 1
+\* A carrier that is SEARCHING holds a token.
+SearchingImpliesToken == \A c \in Carriers : word[c] \in Victims => token > 0
 
 \* A carrier that puts off a steal does not sleep on beside a task of its own: a submitter is about to
 \* wake it.
@@ -362,13 +377,13 @@ IndParks == {"bit", "own", "own_inbox", "asleep", "clear", "leave"} \cup Looking
 IndForVictim ==
   {"publish", "word", "alone", "wake", "wake_and_tell", "quiescent", "idle", "search", "snapshot",
    "recruit", "serve", "serve_pop", "steal", "steal_pop", "pop", "scan_tail", "scan_inbox",
-   "scan_word", "look_tail", "look_inbox", "look_word"} \cup Delays
+   "scan_word", "look_tail", "look_inbox", "look_word", "off_stop"} \cup Delays
 
 \* What the variables hold.
 IndTypes ==
   /\ word \in [Carriers -> {"RUNNING", "PARKED", "WAKING"} \cup Victims]
   /\ idle \subseteq Carriers
-  /\ token \in {0, 1}
+  /\ token \in 0 .. Limit
   /\ \A t \in Threads : at[t].todo \subseteq Victims /\ at[t].arg \in Victims \cup {None}
 
 \* Where a step has a victim, it is one.

@@ -16,9 +16,11 @@ CONSTANTS
                    \* start
   Pinners,         \* the submitters whose tasks only the target carrier may run: pinned tasks
   Delaying,        \* the carriers that may put off a steal
+  Limit,           \* the most searches that may be under way at once
   Spawns, Yields   \* bounds: the numbers of submissions by running tasks, and of re-enqueues
 
-ASSUME BoundsAreBounds == {Spawns, Yields, Backlog} \subseteq Nat /\ Pinners \subseteq Submitters
+ASSUME BoundsAreBounds ==
+  {Spawns, Yields, Backlog} \subseteq Nat /\ Limit \in Nat \ {0} /\ Pinners \subseteq Submitters
 ASSUME SomebodyMayHelp == Endless \cup Delaying \subseteq Carriers /\ Cardinality(Carriers) > 1
 ASSUME ThreadsDiffer == \A c \in Carriers : c \notin Submitters
 
@@ -26,7 +28,7 @@ VARIABLES
   word,    \* carrier -> "RUNNING", "PARKED" (in either place), "WAKING", or the victim that the
            \* carrier searches for
   idle,    \* the carriers whose idle bits are set
-  token,   \* domain->searching, 0 or 1
+  token,   \* domain->searching, the number of tokens that are taken
   queue,   \* carrier -> the cells of its queue, from which siblings may steal
   inbox,   \* carrier -> the cells of its inbox, for pinned tasks
   held,    \* carrier -> TRUE if the carrier has a task: it runs the task, or has just stolen it
@@ -167,14 +169,14 @@ IsIdle(t) ==
 
 (* A search for a carrier that helps the victim, which is at[t].arg. *)
 
-\* The searcher takes the token. If another searcher has it, this search is over.
+\* The searcher takes a token. If all are taken, this search is over.
 Start(t) ==                   \* [search.5] wp_search_start
   /\ at[t].pc = "search"
-  /\ IF token = 1
+  /\ IF token = Limit
      THEN /\ Return(t)
           /\ UNCHANGED token
      ELSE /\ Move(t, "snapshot", at[t].arg)
-          /\ token' = 1
+          /\ token' = token + 1
   /\ UNCHANGED <<word, idle, queue, inbox, held, budget>>
 
 \* The searcher reads the idle set.
@@ -198,11 +200,11 @@ Recruit(t) ==                 \* [search.1] [search.2]
                ELSE Goto(t, "recruit", at[t].arg, at[t].todo \ {m}, {})
   /\ UNCHANGED <<idle, queue, inbox, held, budget>>
 
-\* The searcher releases the token: wp_search_stop. `arg` is the victim that the helper stole from,
+\* The searcher releases its token: wp_search_stop. `arg` is the victim that the helper stole from,
 \* or None if the searcher has found no helper.
 Stop(t) ==                    \* [search.6]
   /\ at[t].pc = "stop"
-  /\ token' = 0
+  /\ token' = token - 1
   /\ Move(t, "recheck", None)
   /\ UNCHANGED <<word, idle, queue, inbox, held, budget>>
 

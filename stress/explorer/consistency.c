@@ -161,7 +161,8 @@ bool explore_may_see(explore_search *search, const explore_graph *graph, int num
 	const explore_node *read = &graph->nodes[number], *compare;
 	bool is_end = graph->places[read->place].last == read->source;
 
-	/* What precedes it is its source alone, which precedes all newer writes already. */
+	/* The first step of a thread follows nothing but the write that it reads. So it adds no order
+	 * between others, and the graph stays consistent. */
 	if (!read->index)
 		return true;
 	/* The wait compares only now. */

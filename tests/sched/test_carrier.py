@@ -16,7 +16,7 @@ from wakeproof import CarrierGroup
 
 PATIENCE_S = 60
 BY_HAND = """\
-token 1 0 1
+tokens 100 1 0
 idle 1 1 2 2 3 3 4 4 5 5 4 4 3 3 2 2 1 1 0 0
 150 is sent to 3, brings its task 1, token 0
 64 is sent to 150, brings its task 1, token 0
@@ -28,7 +28,7 @@ turns 1 disorder 0
 @pytest.mark.slow
 @IN_CHECKOUT
 def test_token_idle_set_search_and_turns_by_hand(compiled: Compiled) -> None:
-    # There is one token; a bit is set or not; of 200 carriers the idle one is found; no queue
+    # Half as many tokens as carriers; a bit is set or not; of 200 carriers the idle one is found; no queue
     # starves.
     command = compiled("by_hand", "plain", "-O0")
     ended = run(command)

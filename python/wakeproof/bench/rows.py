@@ -97,20 +97,25 @@ def _recheck(carriers: int) -> list[Row]:
 def _searchers(carriers: int) -> list[Row]:
     victims, twin = carriers // 4, "twin search_shipped"
     burst, hot = f"burst_{carriers}", f"hot_{carriers}"
-    rows = []
-    for program, name in ((burst, f"last of {victims} victims helped"),
-                          (hot, f"p99 wait, {victims} hot carriers")):  # fmt: skip
-        for side, many in (("two", 2), ("half", carriers // 2)):
-            rows += [
-                Row(f"{name}, {many} searchers", program, side, "one", "1 searcher", US),
-                _counted("- useless wakes per task", program, side, "useless", WAKES, peer="one",
-                         against="1 searcher"),
-            ]  # fmt: skip
-    return [
-        *rows, Row("- the same, 1 searcher", hot, "one", "shipped", twin, US),
-        _counted(f"tasks of {victims} victims left for ever", burst, "one", "lost", PERCENT, 0.0,
-                 peer="shipped", against=twin),
+    rows = [
+        Row(f"last of {victims} victims helped, {carriers} carriers", burst, "ours", "12us",
+            "12 us", US, at_most=1.0),
+        _counted("- useless wakes per task", burst, "ours", "useless", WAKES, 0.5),
+        _counted("- tasks left for ever", burst, "ours", "lost", PERCENT, 0.0, peer="shipped",
+                 against=twin),
+        Row(f"p99 wait, {victims} hot carriers of {carriers}", hot, "ours", "shipped", twin, US),
+        _counted("- useless wakes per task", hot, "ours", "useless", WAKES, peer="shipped",
+                 against=twin),
     ]  # fmt: skip
+    for program, name in ((burst, "last of them helped"), (hot, "p99 wait, hot carriers")):
+        for side, many in (("one", 1), ("two", 2), ("quarter", carriers // 4)):
+            rows += [
+                Row(f"- {name}, {many} search{'es' if many > 1 else ''} at a time", program, side,
+                    "ours", f"{carriers // 2} at a time", US),
+                _counted("- useless wakes per task", program, side, "useless", WAKES, peer="ours",
+                         against=f"{carriers // 2} at a time"),
+            ]  # fmt: skip
+    return rows
 
 
 def _peers(

@@ -22,6 +22,12 @@ STRESS_INIT(init)
 	cluster_init(state, CARRIERS);
 }
 
+STRESS_INIT(init_two_tokens)
+{
+	init(state);
+	state->domain.limit = 2;
+}
+
 /* Sleeps until it is woken, or leaves spuriously. */
 static void sleep(wp_carrier *carrier)
 {
@@ -174,6 +180,11 @@ STRESS_ACTOR(pinner_2)
 /* Carrier 2 is in a long task. */
 STRESS_TEST(conform_search_long, .claim = "The compiled search is the specified one.",
 	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier_1, submitter_1, submitter_2}, .results = 1, .blocking = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "it goes on for ever"}});
+STRESS_TEST(conform_search_two_tokens, .claim = "So it is with two tokens.",
+	    .upholds = "Search!EveryStartSearchMatchedByOneStop",
+	    .state_size = sizeof(struct state), .init = init_two_tokens,
 	    .actors = {carrier_1, submitter_1, submitter_2}, .results = 1, .blocking = 1,
 	    .outcomes = {{"stuck", ACCEPTABLE, "it goes on for ever"}});
 STRESS_TEST(conform_search, .claim = "So it is with two carriers that run.",

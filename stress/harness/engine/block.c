@@ -20,20 +20,30 @@ static stress_span span_of(stress_member *member)
 	return span;
 }
 
+/* An actor that is taken out of a stride goes on with the next one: longjmp keeps the span, which is
+ * the caller's. One setjmp per block, because it takes as long as an actor or two. */
 static void act(stress_member *member, stress_span *span)
 {
 	stress_run *run = member->run;
+	int why;
 
 	if (run->test->loops->delayed)
 		stress_delays(stress_random(&member->random));
-	for (size_t first = 0; first < run->used; first = span->end) {
-		span->first = first;
-		span->end = first + run->stride < run->used ? first + run->stride : run->used;
+	span->end = 0;
+	why = setjmp(member->out_of_actor);
+	if (why)
+		stress_left(member, why);
+	while (span->end < run->used) {
+		span->first = span->end;
+		span->end = span->first + run->stride < run->used ? span->first + run->stride
+								  : run->used;
 		stress_meet(member);
 		if (wp_load_relaxed(&run->is_abandoned))
 			continue;
 		stress_skew(member, SKEW);
-		stress_act(member, span);
+		member->in_actor = 1;
+		run->test->loops->act[member->index](span);
+		member->in_actor = 0;
 	}
 	stress_delays(0);
 }

@@ -38,28 +38,25 @@ uint64_t stress_random(uint64_t *state)
 
 void stress_skew(stress_member *member, unsigned n)
 {
-	for (uint64_t i = (stress_random(&member->random) >> 16) % n; i; i--)
+	/* The upper half of a product of 32 bits each: as even as a remainder, without a division. */
+	for (uint64_t i = (stress_random(&member->random) >> 32) * n >> 32; i; i--)
 		__asm__ __volatile__("" ::: "memory");
 }
 
-/* Runs the actor over a span, up to a sleep or an endless loop. */
-void stress_act(stress_member *member, const stress_span *span)
+/* Notes why longjmp took the member out of its actor. */
+void stress_left(stress_member *member, int why)
 {
 	stress_run *run = member->run;
-	int why = setjmp(member->out_of_actor);
 
-	if (why == 0) {
-		member->in_actor = 1;
-		run->test->loops->act[member->index](span);
-	}
 	member->in_actor = 0;
-	/* The scenario does not declare that it may sleep. */
-	if (why == STRESS_ASLEEP && !run->test->blocking) {
+	/* A sleep that the scenario declares is judged by sleep.c. */
+	if (why == STRESS_ASLEEP && run->test->blocking)
+		return;
+	if (why == STRESS_ASLEEP) {
 		wp_store_relaxed(&member->watch.rescued, 0);
 		wp_store_relaxed(&run->is_asleep, 1);
 	}
-	if (why == STRESS_STUCK || (why == STRESS_ASLEEP && !run->test->blocking))
-		wp_store_relaxed(&run->is_abandoned, 1);
+	wp_store_relaxed(&run->is_abandoned, 1);
 }
 
 /* Waits until all members have come. [every member | blocks] */

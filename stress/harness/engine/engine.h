@@ -121,7 +121,8 @@ typedef struct stress_run {
 } stress_run;
 
 /* crew.c */
-void stress_act(stress_member *member, const stress_span *span); /* may be cut short */
+/* After a longjmp to out_of_actor; `why` is STRESS_ASLEEP or STRESS_STUCK. */
+void stress_left(stress_member *member, int why);
 /* 0, or 3 after an error message. */
 int stress_crew(stress_run *run, void (*body)(stress_member *));
 void stress_meet(stress_member *member);

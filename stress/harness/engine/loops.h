@@ -9,7 +9,7 @@
  *               these functions are inlined. Each actor writes its own results, and settle adds
  *               them up afterwards. Actors share the state of the scenario and nothing else.
  * Spec          none.
- * Evidence      bench/stress.c, tests/judge/stress/test_stress.py. */
+ * Evidence      bench/store_buffering.c, tests/judge/stress/test_stress.py. */
 #ifndef WP_STRESS_LOOPS_H
 #define WP_STRESS_LOOPS_H
 

@@ -60,6 +60,20 @@ static void settle(stress_run *run, const stress_span *span, uint64_t round)
 	stress__renew(run->test, run->states);
 }
 
+/* Runs the actor, up to a sleep that the watchdog ended or an endless loop. */
+static void act(stress_member *member, const stress_span *span)
+{
+	int why = setjmp(member->out_of_actor);
+
+	if (why) {
+		stress_left(member, why);
+		return;
+	}
+	member->in_actor = 1;
+	member->run->test->loops->act[member->index](span);
+	member->in_actor = 0;
+}
+
 void stress_sleep_body(stress_member *member)
 {
 	stress_run *run = member->run;
@@ -83,7 +97,7 @@ void stress_sleep_body(stress_member *member)
 		if (run->test->loops->delayed)
 			stress_delays(stress_random(&member->random));
 		stress_skew(member, skews[stress_random(&member->random) % 6]);
-		stress_act(member, &span);
+		act(member, &span);
 		stress_delays(0);
 		wp_store_relaxed(&member->watch.rescued, 0);
 		wp_store_release(&member->watch.done, round);

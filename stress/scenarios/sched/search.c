@@ -169,6 +169,29 @@ STRESS_TEST(search_put_off,
 		    {"asleep", LOST_WORK, "lost wakeup: carrier 1 sleeps beside its own task"},
 	    });
 
+/* The same where there are two tokens, and a task waits behind the long one of carrier 2, too: carrier
+ * 1 may be sent there while it puts off a steal. */
+STRESS_INIT(init_two_victims)
+{
+	cluster_init(state, CARRIERS);
+	state->domain.limit = 2;
+	state->carriers[1].delay_ns = 1;
+}
+
+STRESS_ACTOR_CALL(behind_another, cluster_submit(state, 2, 2))
+
+STRESS_TEST(search_two_victims,
+	    .claim = "A carrier that was sent to two victims returns both tokens.",
+	    .preemptions = 2, .upholds = "Search!EveryStartSearchMatchedByOneStop",
+	    .state_size = sizeof(struct state), .init = init_two_victims,
+	    .actors = {takes_its_own, behind_long, behind_another, to_itself},
+	    .arbiter = look_at_token, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "carrier 1 has its task, and both tokens are free"},
+		    {"1,1", FORBIDDEN, "a token is never returned, so fewer carriers search"},
+		    {"asleep", LOST_WORK, "lost wakeup: carrier 1 sleeps beside its own task"},
+	    });
+
 /* Both tasks go to carrier 0, which may sleep; carrier 1 must get the second. */
 STRESS_ACTOR_CALL(target_a, cluster_submit(state, 0, 0))
 STRESS_ACTOR_CALL(target_b, cluster_submit(state, 0, 1))

@@ -40,7 +40,7 @@ def kernels() -> Kernels:
         ("semaphore_serves_one", "the semaphore has 3 permits, and it sleeps on"),
         ("poller_wakeup_forgotten", "it was woken: its word says so, and it sleeps on"),
         ("search_silent_internal", "a task is queued at a busy carrier, and no carrier searches"),
-        ("search_unserved", "the search token is taken, and no carrier searches"),
+        ("search_unserved", "a search token is taken, and no carrier searches"),
         ("descriptor_poller_silent", " is readable, and it sleeps on"),
         (
             "descriptor_close_silent",

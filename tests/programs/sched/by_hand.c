@@ -20,16 +20,17 @@ static void begin(void)
 		wp_carrier_init(&carriers[index], &domain, index);
 }
 
-/* Taken once, refused, given back, taken again. */
-static void print_token(void)
+/* Half as many as carriers; refused; one given back, one taken again. */
+static void print_tokens(void)
 {
-	int first, second;
+	int taken = 0, again;
 
 	begin();
-	first = wp_search_start(&domain);
-	second = wp_search_start(&domain);
+	while (wp_search_start(&domain))
+		taken++;
 	wp_search_stop(&domain);
-	printf("token %d %d %d\n", first, second, wp_search_start(&domain));
+	again = wp_search_start(&domain);
+	printf("tokens %d %d %d\n", taken, again, wp_search_start(&domain));
 }
 
 static int members(void)
@@ -102,7 +103,7 @@ static void print_turns(void)
 
 int main(void)
 {
-	print_token();
+	print_tokens();
 	print_idle();
 	print_search(3, 150);
 	print_search(150, 64);

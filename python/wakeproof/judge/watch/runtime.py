@@ -71,7 +71,7 @@ class Group:
     queued: int  # carriers with something in a queue
     tasks: int  # that have not ended, of those that are listed
     parked_tasks: int
-    searches: bool  # the token is taken
+    searches: bool  # a token is taken
     signs: tuple[str, ...] = ()
 
 
@@ -652,7 +652,7 @@ class Runtime:
         for member in sorted(parked):
             domain = self._domain(member, layout)
             if domain not in searched and self._is_searching(domain, layout):
-                yield member, "the search token is taken, and no carrier searches"
+                yield member, "a search token is taken, and no carrier searches"
                 break
         if members and self._has_moved(members[0], layout):
             why = self._is_short(members, layout)

@@ -127,7 +127,8 @@ SEARCH_LONG = Concept(
     threads=LONG_THREADS,
     constants={
         "Carriers": '{"c1", "c2"}', "Submitters": '{"s1", "s2"}', "Endless": '{"c2"}',
-        "Backlog": "0", "Delaying": "{}", "Spawns": "0", "Yields": "0", "Pinners": "{}",
+        "Backlog": "0", "Delaying": "{}", "Limit": "1", "Spawns": "0", "Yields": "0",
+        "Pinners": "{}",
     },
     arguments={
         **dict.fromkeys(ANY, "Carriers+Submitters"),
@@ -148,6 +149,15 @@ SEARCH_LONG = Concept(
     code_twins=("search_no_recheck_release",),
     is_quick=False,
 )  # fmt: skip
+SEARCH_TWO_TOKENS = replace(
+    SEARCH_LONG,
+    name="search two tokens",
+    test="conform_search_two_tokens",
+    bounds="2 carriers, one in a long task, 2 submitters, who may both search at once",
+    constants={**SEARCH_LONG.constants, "Limit": "2"},
+    spec_twin="token_reset",
+    code_twins=("search_no_recheck_release",),
+)
 TWO_THREADS = ("c1", "c2", "s1")
 SEARCH = replace(
     SEARCH_LONG,

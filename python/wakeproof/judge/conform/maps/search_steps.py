@@ -91,6 +91,8 @@ def label_as(threads: tuple[str, ...], step: Step) -> str:
                 return f"Keep the ticket {thread}"
             took = front(step.pre, carrier) != front(step.post, carrier)
             return f"Pop {thread}" if took or (is_own and why != "nothing") else HIDDEN
+        case "search.5" if step.post.pending(step.thread).site == "search.5":
+            return HIDDEN  # it has read how many tokens are taken, and tries to take one more
         case "carrier.3" | "search.2":
             return f"{SITES[step.site]} {thread}{'' if _is_told(step) else ' silently'}"
         case "Spawn" | "Yield" if step.post.pending(step.thread).site == "mpsc.3":
