@@ -150,13 +150,6 @@ static double bare(uint64_t ops)
 	return bench_bare_futex(ops);
 }
 
-static double of_350_ns(uint64_t ops)
-{
-	nobody_plays(ops);
-	calls_end();
-	return 350 * (double)ops;
-}
-
 typedef struct spinners {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) turn;
 	uint64_t last;
@@ -188,6 +181,15 @@ static double spinning(uint64_t ops)
 	return ns;
 }
 
+/* A hand-over writes three lines that the other carrier has written last: the task, the end of the
+ * inbox, and the link to the task. 350 ns where they travel fast. */
+static double three_lines(uint64_t ops)
+{
+	double ns = 3 * spinning(ops), goal = 350 * (double)ops;
+
+	return ns > goal ? ns : goal;
+}
+
 const bench_row bench_pingpong[] = {
 	{.name = "pingpong_asleep",
 	 .sides = {{"futex", bare},
@@ -198,7 +200,7 @@ const bench_row bench_pingpong[] = {
 	{.name = "pingpong_awake",
 	 .sides = {{"ours", awake},
 		   {"pinned", awake_pinned},
-		   {"350ns", of_350_ns},
+		   {"lines", three_lines},
 		   {"spinning", spinning}},
 	 .counts = {{"calls", &calls_all}, {"strays", &strays}}},
 	{.name = NULL},

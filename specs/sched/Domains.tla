@@ -55,14 +55,14 @@ vars == <<near, far>>
 
 InNear == INSTANCE Search WITH
   Carriers <- Near, Submitters <- {}, Endless <- {NearBusy}, Backlog <- 1, Pinners <- {},
-  Delaying <- {}, Limit <- 1,
+  Delaying <- {}, Tokens <- {"k1"},
   Spawns <- 0, Yields <- 0, word <- nearWord, idle <- nearIdle,
   token <- nearToken, queue <- nearQueue, inbox <- nearInbox, held <- nearHeld, at <- nearAt,
   budget <- nearBudget
 
 InFar == INSTANCE Search WITH
   Carriers <- Far, Submitters <- {NearBusy}, Endless <- {FarBusy}, Backlog <- 0, Pinners <- {},
-  Delaying <- {}, Limit <- 1,
+  Delaying <- {}, Tokens <- {"k1"},
   Spawns <- 0, Yields <- 0, word <- farWord, idle <- farIdle,
   token <- farToken, queue <- farQueue, inbox <- farInbox, held <- farHeld, at <- farAt,
   budget <- farBudget
@@ -79,8 +79,10 @@ Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
 
-\* Each token is free or taken.
-TypeOK == nearToken \in {0, 1} /\ farToken \in {0, 1}
+\* A token is held by a carrier of its domain, or by the one that submits to it.
+TypeOK ==
+  /\ nearToken["k1"].who \in Near \cup {InNear!None}
+  /\ farToken["k1"].who \in Far \cup {NearBusy, InFar!None}
 
 \* The values that a carrier's word may have: a state, or a victim of the same domain.
 Own(domain) == {"RUNNING", "PARKED", "WAKING"} \cup domain

@@ -45,7 +45,7 @@ LocalTypeOK == ring \in [Carriers -> 0 .. Capacity] /\ slot \in [Carriers -> BOO
 LocalInit ==
   /\ word = [c \in Carriers |-> IF c \in Sleepers THEN "PARKED" ELSE "RUNNING"]
   /\ idle = Sleepers
-  /\ token = 0
+  /\ token = [k \in Tokens |-> Free]
   /\ ring \in {[c \in Carriers |-> IF c \in full THEN Filled ELSE 0] :
                full \in IF Busy = {} THEN SUBSET Carriers ELSE {Busy}}
   /\ queue = [c \in Carriers |-> [i \in 1 .. (IF ring[c] > 0 THEN Spilled ELSE 0) |-> Task]]

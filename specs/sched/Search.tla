@@ -4,19 +4,21 @@
 (* task that could be stolen waits while a carrier sleeps. A thread that   *)
 (* pushes a task may become a searcher: it takes a token and wakes an idle *)
 (* carrier, its helper, to steal from the carrier with the task, the       *)
-(* victim. There are Limit tokens, so at most as many searches are under   *)
-(* way at a time, just as Go limits the number of its spinning Ms. A       *)
-(* thread that finds all tokens taken leaves its task to their holders:    *)
-(* each of them looks at all queues again after its release. So the claims *)
-(* need no more than one token, and hold for any number. This module has   *)
-(* the carriers, how they park, and the claims. SearchCore.tla has the     *)
-(* state and the submitters.                                               *)
+(* victim. The tokens limit how many searches are under way at a time,     *)
+(* just as Go limits the number of its spinning Ms. A thread that finds    *)
+(* all tokens taken leaves its task to their holders: each of them looks   *)
+(* at all queues again after its release. So the claims need no more than  *)
+(* one token, and hold for any number. This module has the carriers, how   *)
+(* they park, and the claims. SearchCore.tla has the state and the         *)
+(* submitters.                                                             *)
 (*                                                                         *)
 (* Code       kernel/sched/search.h, search.c, carrier.h, carrier.c,       *)
 (*            run_queues.c (polls, steals), spare_thread.c; [search.5],    *)
 (*            [carrier.1], [carrier.7] and so on name sites there. Each    *)
 (*            shared access is one step.                                   *)
-(* Abstracts  queues to sequences of link cells with a two-step push and a *)
+(* Abstracts  the count of the tokens, which is all that the code has, to  *)
+(*            who holds each;                                              *)
+(*            queues to sequences of link cells with a two-step push and a *)
 (*            one-step pop (Mpsc); the ticket of a queue to its holder,    *)
 (*            where a lost ticket is retried (BiasedLock); the place of a  *)
 (*            park to PARKED, and a wake, which is a compare-and-swap      *)
@@ -56,7 +58,7 @@ Places ==
 TypeOK ==
   /\ word \in [Carriers -> {"RUNNING", "PARKED", "WAKING"} \cup Victims]
   /\ idle \subseteq Carriers
-  /\ token \in 0 .. Limit
+  /\ token \in [Tokens -> [who : Threads \cup {None}, sent : BOOLEAN]]
   /\ queue \in [Carriers \cup Victims -> Seq(Threads \cup {Task})]
   /\ inbox \in [Carriers -> Seq(Threads \cup {Task})]
   /\ held \in [Carriers -> BOOLEAN]
@@ -164,7 +166,8 @@ Leave(c) ==                   \* [carrier.2]
   /\ IF word[c] \in Victims THEN Move(c, "serve", word[c])
      ELSE IF at[c].arg # None /\ word[c] = "PARKED" THEN Move(c, "steal", at[c].arg)
      ELSE Move(c, "poll", None)
-  /\ UNCHANGED <<idle, token, queue, inbox, held, budget>>
+  /\ Pass(Sent(c), Held(c))
+  /\ UNCHANGED <<idle, queue, inbox, held, budget>>
 
 (* A carrier may put off a steal: it sleeps for a moment with the token, because a victim that runs
    may soon take its only task itself. Whether the victim runs ([carrier.9]) and what it has is only
@@ -177,15 +180,15 @@ PutOff(c) ==                  \* [carrier.8] [carrier.9] [carrier.1] wp_carrier_
   /\ word[c] \in Victims
   /\ word' = [word EXCEPT ![c] = "PARKED"]
   /\ Move(c, "off_own", word[c])
-  /\ UNCHANGED <<idle, token, queue, inbox, held, budget>>
+  /\ Pass(Sent(c), Held(c))
+  /\ UNCHANGED <<idle, queue, inbox, held, budget>>
 
 \* The carrier has found something to steal while it parked. It takes a token, and stays parked.
 PutOffFound(c) ==             \* [search.5] wp_search_start
   /\ at[c].pc = "clear"
   /\ c \in Delaying
   /\ at[c].arg # None
-  /\ token < Limit
-  /\ token' = token + 1
+  /\ Take(c)
   /\ Move(c, "off_asleep", at[c].arg)
   /\ UNCHANGED <<word, idle, queue, inbox, held, budget>>
 
@@ -228,7 +231,7 @@ OffLeave(c) ==                \* [carrier.2] wp_carrier_leave
 \* queues after the release of that.
 OffStop(c) ==                 \* [search.6] wp_search_stop
   /\ at[c].pc = "off_stop"
-  /\ token' = token - 1
+  /\ Pass(Sent(c), Free)
   /\ Move(c, "serve", at[c].arg)
   /\ UNCHANGED <<word, idle, queue, inbox, held, budget>>
 
@@ -316,17 +319,27 @@ LoneSpec == Spec /\ WF_vars(\E s \in Submitters : Submitter(s))   \* no other th
 
 (* What must hold. *)
 
-\* The threads that hold a token: a searcher, or the helper that the searcher woke, until the helper
+\* A thread holds a token: it is a searcher, or the helper that the searcher woke, until the helper
 \* stops its search.
-Holders == {t \in Threads : at[t].pc \in {"snapshot", "recruit", "serve", "serve_pop",
-                                        "serve_loot", "stop", "off_stop"} \cup Delays}
-\* The carriers that get a token with their word. One that puts off a steal then has two.
-Sent == {c \in Carriers : word[c] \in Victims \/ at[c].pc = "off_stop"}
-\* Each time a token is taken, it is released once.
-EveryStartSearchMatchedByOneStop == Cardinality(Holders) + Cardinality(Sent) = token
+IsHolder(t) ==
+  at[t].pc \in {"snapshot", "recruit", "serve", "serve_pop", "serve_loot", "stop", "off_stop"}
+               \cup Delays
+\* A carrier gets a token with its word. If it puts off a steal, it then has two.
+IsSent(c) == word[c] \in Victims \/ at[c].pc = "off_stop"
+\* Each time a token is taken, it is released once: each holder has one token, and each token that is
+\* not free has a holder of its own.
+EveryStartSearchMatchedByOneStop ==
+  /\ \A t \in Threads : IsHolder(t) => \E k \in Tokens : token[k] = Held(t)
+  /\ \A c \in Carriers : IsSent(c) => \E k \in Tokens : token[k] = Sent(c)
+  /\ \A k \in Tokens :
+       token[k] # Free =>
+         IF token[k].sent THEN token[k].who \in Carriers /\ IsSent(token[k].who)
+         ELSE token[k].who \in Threads /\ IsHolder(token[k].who)
+  /\ \A j, k \in Tokens : token[j] = token[k] /\ token[j] # Free => j = k
 
 \* A carrier that is SEARCHING holds a token.
-SearchingImpliesToken == \A c \in Carriers : word[c] \in Victims => token > 0
+SearchingImpliesToken ==
+  \A c \in Carriers : word[c] \in Victims => \E k \in Tokens : token[k] = Sent(c)
 
 \* A carrier that puts off a steal does not sleep on beside a task of its own: a submitter is about to
 \* wake it.
@@ -383,7 +396,7 @@ IndForVictim ==
 IndTypes ==
   /\ word \in [Carriers -> {"RUNNING", "PARKED", "WAKING"} \cup Victims]
   /\ idle \subseteq Carriers
-  /\ token \in 0 .. Limit
+  /\ token \in [Tokens -> [who : Threads \cup {None}, sent : BOOLEAN]]
   /\ \A t \in Threads : at[t].todo \subseteq Victims /\ at[t].arg \in Victims \cup {None}
 
 \* Where a step has a victim, it is one.
@@ -490,10 +503,13 @@ IsCovered(x, c) ==
   \/ \E t \in Threads : at[t].pc \in {"scan_inbox", "scan_word"} /\ x \in at[t].todo \ {at[t].arg}
   \/ Few(x) /\ OwnerPolls(x)
 
-\* While nobody holds the token: if c has looked at a queue with a published task, this queue is
+\* Nobody holds a token.
+AreFree == \A k \in Tokens : token[k] = Free
+
+\* While nobody holds a token: if c has looked at a queue with a published task, this queue is
 \* covered, or a scan of it has begun.
 TaskIsCovered ==
-  token = 0 =>
+  AreFree =>
     \A c, x \in Carriers :
       HasLooked(c, x) /\ Published(x) =>
         IsCovered(x, c) \/ IsScanned(x, "scan_inbox") \/ IsScanned(x, "scan_word")
@@ -501,7 +517,7 @@ TaskIsCovered ==
 \* The last two conjuncts say what is still true of the loads that such a scan, or the look of a
 \* carrier, has behind it. After the load of the tail:
 TailIsKnown ==
-  token = 0 =>
+  AreFree =>
     \A c, x \in Carriers :
       /\ Published(x)
       /\ \/ HasLooked(c, x) /\ IsScanned(x, "scan_inbox")
@@ -511,7 +527,7 @@ TailIsKnown ==
 
 \* After the load of the inbox:
 InboxIsKnown ==
-  token = 0 =>
+  AreFree =>
     \A c, x \in Carriers :
       /\ Published(x)
       /\ \/ HasLooked(c, x) /\ IsScanned(x, "scan_word")

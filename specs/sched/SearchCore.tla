@@ -16,11 +16,11 @@ CONSTANTS
                    \* start
   Pinners,         \* the submitters whose tasks only the target carrier may run: pinned tasks
   Delaying,        \* the carriers that may put off a steal
-  Limit,           \* the most searches that may be under way at once
+  Tokens,          \* as many as searches may be under way at once
   Spawns, Yields   \* bounds: the numbers of submissions by running tasks, and of re-enqueues
 
 ASSUME BoundsAreBounds ==
-  {Spawns, Yields, Backlog} \subseteq Nat /\ Limit \in Nat \ {0} /\ Pinners \subseteq Submitters
+  {Spawns, Yields, Backlog} \subseteq Nat /\ Tokens # {} /\ Pinners \subseteq Submitters
 ASSUME SomebodyMayHelp == Endless \cup Delaying \subseteq Carriers /\ Cardinality(Carriers) > 1
 ASSUME ThreadsDiffer == \A c \in Carriers : c \notin Submitters
 
@@ -28,7 +28,7 @@ VARIABLES
   word,    \* carrier -> "RUNNING", "PARKED" (in either place), "WAKING", or the victim that the
            \* carrier searches for
   idle,    \* the carriers whose idle bits are set
-  token,   \* domain->searching, the number of tokens that are taken
+  token,   \* token -> Free, or who holds it; domain->searching is the number that are not Free
   queue,   \* carrier -> the cells of its queue, from which siblings may steal
   inbox,   \* carrier -> the cells of its inbox, for pinned tasks
   held,    \* carrier -> TRUE if the carrier has a task: it runs the task, or has just stolen it
@@ -41,10 +41,17 @@ None == "none"
 Threads == Carriers \cup Submitters
 Victims == Carriers           \* the carriers that a search may be for
 
+\* The values of a token: t holds it; it goes to c with a wake, and c gets it with its word.
+Free == [who |-> None, sent |-> FALSE]
+Held(t) == [who |-> t, sent |-> FALSE]
+Sent(c) == [who |-> c, sent |-> TRUE]
+Take(t) == \E k \in Tokens : token[k] = Free /\ token' = [token EXCEPT ![k] = Held(t)]
+Pass(from, to) == token' = [k \in Tokens |-> IF token[k] = from THEN to ELSE token[k]]
+
 Init ==
   /\ word = [c \in Carriers |-> "RUNNING"]
   /\ idle = {}
-  /\ token = 0
+  /\ token = [k \in Tokens |-> Free]
   /\ queue = [c \in Carriers |-> [i \in 1 .. (IF c \in Endless THEN Backlog ELSE 0) |-> Task]]
   /\ inbox = [c \in Carriers |-> <<>>]
   /\ held \in IF Endless = {} THEN [Carriers -> BOOLEAN] ELSE {[c \in Carriers |-> c \in Endless]}
@@ -172,11 +179,11 @@ IsIdle(t) ==
 \* The searcher takes a token. If all are taken, this search is over.
 Start(t) ==                   \* [search.5] wp_search_start
   /\ at[t].pc = "search"
-  /\ IF token = Limit
+  /\ IF \A k \in Tokens : token[k] # Free
      THEN /\ Return(t)
           /\ UNCHANGED token
      ELSE /\ Move(t, "snapshot", at[t].arg)
-          /\ token' = token + 1
+          /\ Take(t)
   /\ UNCHANGED <<word, idle, queue, inbox, held, budget>>
 
 \* The searcher reads the idle set.
@@ -193,7 +200,7 @@ Recruit(t) ==                 \* [search.1] [search.2]
        IF word[m] = "PARKED"
        THEN /\ word' = [word EXCEPT ![m] = at[t].arg]
             /\ Return(t)
-            /\ UNCHANGED token
+            /\ Pass(Held(t), Sent(m))
        ELSE /\ UNCHANGED <<word, token>>
             /\ IF at[t].todo = {m}
                THEN Move(t, "stop", None)
@@ -204,7 +211,7 @@ Recruit(t) ==                 \* [search.1] [search.2]
 \* or None if the searcher has found no helper.
 Stop(t) ==                    \* [search.6]
   /\ at[t].pc = "stop"
-  /\ token' = token - 1
+  /\ Pass(Held(t), Free)
   /\ Move(t, "recheck", None)
   /\ UNCHANGED <<word, idle, queue, inbox, held, budget>>
 

@@ -28,8 +28,8 @@ turns 1 disorder 0
 @pytest.mark.slow
 @IN_CHECKOUT
 def test_token_idle_set_search_and_turns_by_hand(compiled: Compiled) -> None:
-    # Half as many tokens as carriers; a bit is set or not; of 200 carriers the idle one is found; no queue
-    # starves.
+    # Half as many tokens as carriers; a bit is set or not; the idle one of 200 carriers is found;
+    # no queue starves.
     command = compiled("by_hand", "plain", "-O0")
     ended = run(command)
     assert (ended.stdout, ended.stderr, ended.returncode) == (BY_HAND, "", 0)

@@ -43,7 +43,9 @@ TWINS = {  # file, the old text, and the new text
         "\tif (published >= 0)\n",
     ),
     "sent": (
-        "carrier.c", "if (old >= WP_SEARCHING)\n\t\treturn serve", "if (old > WP_SEARCHING)\n\t\treturn serve"
+        "carrier.c",
+        "if (old >= WP_SEARCHING)\n\t\treturn serve",
+        "if (old > WP_SEARCHING)\n\t\treturn serve",
     ),
     "turns": ("run_queues.c", "\tcarrier->pushed_next = !carrier->pushed_next;\n", ""),
     "probed": ("worker_idle.c", "first = (carrier->index + 1 +", "first = (carrier->index +"),

@@ -78,7 +78,7 @@ SMALL = {
     "Parker": {"Unparkers": "{u1}", "Rounds": "1", "MayClose": "TRUE"},
     "Search": {
         "Carriers": "{c1, c2}", "Submitters": "{s1}", "Endless": "{c2}", "Backlog": "0",
-        "Pinners": "{}", "Spawns": "0", "Yields": "0", "Delaying": "{c1}", "Limit": "2",
+        "Pinners": "{}", "Spawns": "0", "Yields": "0", "Delaying": "{c1}", "Tokens": "{k1, k2}",
     },
     "Semaphore": {"Threads": "{a, b}", "Leavers": "{b}", "Large": "{b}", "Permits": "2"},
     "Task": {"Carriers": "{c1, c2}", "Unparkers": "{u1}", "Unparks": "1", "Yields": "1"},

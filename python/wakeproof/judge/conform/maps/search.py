@@ -56,7 +56,8 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
     holes = {t for t, where in state["at"].items() if where["pc"] == "publish"}
     words = tuple(state["word"][c] for c in names)
     published = tuple(bool(q) and q[0] not in holes for q in queues)
-    return words, state["idle"], state["token"], published, tuple(not q for q in queues)
+    tokens = sum(one["who"] != "none" for one in state["token"].values())
+    return words, state["idle"], tokens, published, tuple(not q for q in queues)
 
 
 def spec_pinned_seen(state: Mapping[str, Any]) -> Hashable:
@@ -127,7 +128,7 @@ SEARCH_LONG = Concept(
     threads=LONG_THREADS,
     constants={
         "Carriers": '{"c1", "c2"}', "Submitters": '{"s1", "s2"}', "Endless": '{"c2"}',
-        "Backlog": "0", "Delaying": "{}", "Limit": "1", "Spawns": "0", "Yields": "0",
+        "Backlog": "0", "Delaying": "{}", "Tokens": '{"k1"}', "Spawns": "0", "Yields": "0",
         "Pinners": "{}",
     },
     arguments={
@@ -154,7 +155,7 @@ SEARCH_TWO_TOKENS = replace(
     name="search two tokens",
     test="conform_search_two_tokens",
     bounds="2 carriers, one in a long task, 2 submitters, who may both search at once",
-    constants={**SEARCH_LONG.constants, "Limit": "2"},
+    constants={**SEARCH_LONG.constants, "Tokens": '{"k1", "k2"}'},
     spec_twin="token_reset",
     code_twins=("search_no_recheck_release",),
 )

@@ -19,7 +19,7 @@ from wakeproof.judge.conform.maps.search_steps import CARRIER, TAIL
 from wakeproof.judge.traces.concept import NOTHING, Cell, Step, TraceConcept
 from wakeproof.judge.traces.events import Event, Round
 from wakeproof.judge.traces.maps.own import of_carriers
-from wakeproof.judge.traces.maps.search_walk import Walk, idle
+from wakeproof.judge.traces.maps.search_walk import Walk, idle, token
 
 SEARCHING = 4  # WP_SEARCHING
 
@@ -157,7 +157,7 @@ class _Thread(Walk):
     def serve(self) -> bool:
         """Read a service: take one task, give the token back, check again."""
         got = self.steal()
-        self.step("Stop", self.take("search.6"), after={"token": 0})
+        self.step("Stop", self.take("search.6"), after=token(0))
         if self.recheck():
             self.search()
         return got

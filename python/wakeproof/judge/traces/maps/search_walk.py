@@ -93,7 +93,7 @@ class Walk(ABC):
         """Read wp_search."""
         while True:
             start = self.take("search.5")
-            self.step("Start", start, before={"token": start.result})
+            self.step("Start", start, before=token(start.result))
             if start.result:
                 return
             look = self.take("idle_set.3")
@@ -101,7 +101,7 @@ class Walk(ABC):
             while self.comes("search.2"):
                 if self.recruit():
                     return
-            self.step("Stop", self.take("search.6"), after={"token": 0})
+            self.step("Stop", self.take("search.6"), after=token(0))
             if not self.recheck():
                 return
 
@@ -188,3 +188,8 @@ class Walk(ABC):
 def idle(word: int) -> dict[str, Any]:
     """Return the condition that the idle set is this word."""
     return {"idle": frozenset(f"c{1 + index}" for index in range(COUNT) if word >> index & 1)}
+
+
+def token(taken: int) -> dict[str, Any]:
+    """Return the condition that so many tokens are taken, of one."""
+    return {"token.k1.who": Not("none") if taken else "none"}
