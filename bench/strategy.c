@@ -10,7 +10,8 @@
  *                        told that it does not block
  *
  * All tasks are there at once, except in the last rows. A pool has the row's number of threads,
- * wherever the system puts them. It is opened before and closed after the measurement.
+ * wherever the system puts them; in strategy_soon_told, which is two threads in each mode, they have
+ * the CPU beside the caller's. It is opened before and closed after the measurement.
  *
  *   threads    that the pool has started
  *   switches   of context, voluntary or not
@@ -107,10 +108,13 @@ static bool try_start(void *arg)
 	return wp_pool_try_execute(pool, &production);
 }
 
-static void float_thread(void *arg)
+static void place_thread(void *arg)
 {
 	(void)arg;
-	bench_float();
+	if (waits && told == WP_NON_BLOCKING)
+		bench_pin(1);
+	else
+		bench_float();
 }
 
 static void open_all(enum wp_strategy_mode mode)
@@ -120,7 +124,7 @@ static void open_all(enum wp_strategy_mode mode)
 	wp_pool_config_init(&config);
 	config.min = 0;
 	config.max = THREADS;
-	config.begin = float_thread;
+	config.begin = place_thread;
 	if (wp_pool_new(&config, &pool) != WP_OK)
 		bench_fail("no pool");
 	wp_strategy_init(&strategy, &(wp_strategy_config){.mode = mode,
@@ -185,6 +189,8 @@ static double one_by_one(enum wp_strategy_mode mode, uint64_t ops)
 	waits = true;
 	left = many = ops;
 	late_ns = 0;
+	if (told == WP_NON_BLOCKING)
+		bench_pin(0);
 	open_all(mode);
 	before = switches_now();
 	if (wp_strategy_dispatch(&strategy) != WP_OK)
@@ -197,6 +203,7 @@ static double one_by_one(enum wp_strategy_mode mode, uint64_t ops)
 	switches = (switches_now() - before) / (double)ops;
 	wp_parker_close(&ready);
 	close_all();
+	bench_float();
 	return late_ns;
 }
 

@@ -81,12 +81,34 @@ def test_a_poller_sleeps_by_the_millisecond_where_nanoseconds_are_refused(
     hold(compiled("descriptor", "plain", *flags), ("pair", "ends", "timers"))
 
 
+def test_a_poller_keeps_its_timer_set_from_one_sleep_to_the_next(compiled: Compiled) -> None:
+    hold(compiled("descriptor", "plain", *TIMERS), ("near",))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("of->fires_ns > now_ns && of->fires_ns <= latest_ns", "false"),  # set for each sleep
+        ("of->fires_ns > now_ns && of->fires_ns <= latest_ns", "of->fires_ns != 0"),  # set once
+        ("until_ns - now_ns >= NEAR_NS", "true"),  # never
+    ],
+)
+def test_a_poller_that_sets_its_timer_at_other_times_is_seen(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    command = compiling.broken(
+        tmp_path, "descriptor", "plain", "driver_epoll.c", old, new, *TIMERS, "-DPATIENCE_S=2"
+    )
+    assert run(command, "near").returncode != 0
+
+
 @pytest.mark.parametrize("twin", TWINS)
 def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
     command = compiled("descriptor", "address", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
     assert run(command, TWINS[twin]).returncode != 0
 
 
+TIMERS = ("-Wl,--wrap=timerfd_settime", "-DWITH_TIMERS")
 SLEEPS = {  # function of the kernel or the system: the argument that has the duration
     "wp_futex_wait": -1, "wp_cond_wait": -1, "wp_carrier_sleep_until": -1,
     "wp_parker_park_until": -1, "wp_vthread_park_until": -1, "wp__vthread_park_pinned": -1,

@@ -13,7 +13,7 @@
 
 enum {
 	/* Loads without a pause: the other member is as near as a cache line transfer. */
-	SPINS = 64,
+	SPINS = 256,
 	PAUSES = 200,       /* loads with a pause, about 10 us, before the CPU is given away */
 	PAUSES_CROWDED = 4, /* the other member cannot come before this thread gives way */
 	YIELDS = 200,       /* after these the other member sleeps, or the machine is busy: nap */

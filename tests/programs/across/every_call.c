@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/timerfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -85,6 +86,9 @@ WRAPPED(int, epoll_pwait2, EINTR, -1,
 	(int set, struct epoll_event *events, int most, const struct timespec *left,
 	 const sigset_t *mask),
 	(set, events, most, left, mask))
+WRAPPED(int, timerfd_settime, EPERM, -1,
+	(int fd, int how, const struct itimerspec *new, struct itimerspec *old),
+	(fd, how, new, old))
 WRAPPED(ssize_t, send, ECONNRESET, -1, (int fd, const void *bytes, size_t size, int how),
 	(fd, bytes, size, how))
 WRAPPED(ssize_t, pread, EIO, -1, (int fd, void *bytes, size_t size, off_t at),
@@ -142,6 +146,14 @@ int __wrap_epoll_create1(int);
 int __wrap_epoll_create1(int flags)
 {
 	return refuses("epoll_create1", EMFILE) ? -1 : counted_fd(__real_epoll_create1(flags));
+}
+
+int __real_timerfd_create(int, int);
+int __wrap_timerfd_create(int, int);
+int __wrap_timerfd_create(int clock, int flags)
+{
+	return refuses("timerfd_create", EMFILE) ? -1
+						 : counted_fd(__real_timerfd_create(clock, flags));
 }
 
 int __real_open(const char *, int, ...);

@@ -189,6 +189,63 @@ static int sleeps(void *arg)
 	return 0;
 }
 
+#ifdef WITH_TIMERS
+/* Counts how often the poller's timer is set. */
+struct itimerspec;
+int __real_timerfd_settime(int fd, int how, const struct itimerspec *new, struct itimerspec *old);
+int __wrap_timerfd_settime(int fd, int how, const struct itimerspec *new, struct itimerspec *old);
+static wp_atomic(uint32_t) settings;
+
+int __wrap_timerfd_settime(int fd, int how, const struct itimerspec *new, struct itimerspec *old)
+{
+	wp_fetch_add_relaxed(&settings, 1);
+	return __real_timerfd_settime(fd, how, new, old);
+}
+
+enum { NEAR_NS = 800000, WAKES = 400 };
+
+static wp_atomic(uint32_t) deadlines, has_ended;
+
+static int sleeps_near(void *arg)
+{
+	while (wp_load_relaxed(&has_ended) == 0) {
+		int64_t until_ns = wp_clock_ns() + NEAR_NS;
+
+		check(wp_vthread_sleep_until(until_ns) == WP_OK, "a sleep");
+		check(wp_clock_ns() >= until_ns, "that it sleeps so long");
+		wp_fetch_add_relaxed(&deadlines, 1);
+	}
+	return 0;
+}
+
+static int does_nothing(void *arg)
+{
+	return 0;
+}
+
+/* A thread sleeps for less than a millisecond, again and again. Meanwhile its carrier is woken for
+ * other threads, and sleeps again until the same deadline. The timer is set once for each deadline,
+ * and not for each of these sleeps. Every deadline comes, also those that were set after one had
+ * passed. */
+CASE(near)
+{
+	wp_vthread *one;
+
+	open_io(1, false);
+	one = start(sleeps_near, NULL);
+	for (int at = 0; at < WAKES; at++) {
+		nanosleep(&(struct timespec){.tv_nsec = NEAR_NS / 20}, NULL);
+		join(start(does_nothing, NULL), "who does nothing");
+	}
+	wp_store_relaxed(&has_ended, 1);
+	join(one, "who sleeps");
+	check(wp_load_relaxed(&settings) > 0, "that the timer is used");
+	check(wp_load_relaxed(&settings) <= wp_load_relaxed(&deadlines) + WAKES / 2,
+	      "that the timer stays set");
+	close_group();
+}
+#endif
+
 CASE(timers)
 {
 	uint64_t parks;

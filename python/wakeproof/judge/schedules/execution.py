@@ -25,8 +25,9 @@ import contextvars
 import ctypes
 import itertools
 import logging
+import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, Protocol
 
 from greenlet import GreenletExit, getcurrent, greenlet
@@ -128,6 +129,14 @@ def _serve() -> None:
         del me.job
         _idle.append(me)
         me.parent.switch()
+
+
+@contextlib.contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Let coroutines go that nobody will await, because the run is over."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
 
 
 def _greenlet_for(job: Callable[[], None], hub: Any) -> Any:
@@ -430,7 +439,8 @@ class Run:
         self.is_unwinding = True
         try:
             if self.alive:
-                self._unwind()
+                with _no_warnings() if self.loops else contextlib.nullcontext():
+                    self._unwind()
         finally:
             if self.loops:
                 self._enter(self.tasks[0])
