@@ -19,9 +19,11 @@
 enum { CARRIERS = 4, TASKS = 3 };
 #include "cluster.h"
 
+/* One token, so that the second who asks for one is refused. */
 static void init(void *at)
 {
 	cluster_init(at, CARRIERS);
+	((struct state *)at)->domain.limit = 1;
 }
 
 /* Carrier 1 was woken as SEARCHING for carrier 3. */

@@ -23,6 +23,7 @@ from wakeproof.bench.web.servers import (
     SPLIT,
     STRATEGY,
     UNIFIED,
+    UVLOOP,
     Setup,
 )
 
@@ -175,7 +176,8 @@ def _written(side: str) -> list[Row]:
 
 
 ROWS = (
-    _most(REACTIVE, 0.85), *map(_most, PEERS), _most(SPLIT), _most(STRATEGY, None),
+    _most(REACTIVE, 0.9), *(_most(peer, 1.15 if peer == UVLOOP else 1.0) for peer in PEERS),
+    _most(SPLIT), _most(STRATEGY, None),
     *map(_calm, (GO, SPLIT)),
     *_written(UNIFIED), *_written(SPLIT),
 )  # fmt: skip
