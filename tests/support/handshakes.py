@@ -77,7 +77,7 @@ HANDSHAKES = {
         "0:r0 0:r1", ("0,0",), "init asleep 1\n",
     ),
     "submission and release": Handshake(
-        ("r9 = add token -1 {search.6}; fence {search.7}; r0 = load queue {mpsc.9}",
+        ("r7 = add token -1 {search.6}; fence {search.7}; r0 = load queue {mpsc.9}",
          "store queue 1 {mpsc.3}; fence {carrier.7}; r0 = cas token 0 1 {search.5} relaxed"),
         "0:r0 1:r0", ("0,1",), "init token 1\n",
     ),
@@ -88,7 +88,7 @@ HANDSHAKES = {
     ),
     "submission, release and park": Handshake(
         ("store queue 1 {mpsc.3}; fence {carrier.7}; r0 = cas token 0 1 {search.5} relaxed",
-         "r9 = add token -1 {search.6}; fence {search.7}; r0 = load idle {idle_set.3}; "
+         "r7 = add token -1 {search.6}; fence {search.7}; r0 = load idle {idle_set.3}; "
          "r1 = load queue {mpsc.9}",
          "r1 = or idle 1 {idle_set.1}; fence {carrier.6}; r0 = load queue {mpsc.9}"),
         "0:r0 1:r0 1:r1 2:r0", ("1,0,*,0", "1,*,0,0"), "init token 1\n",

@@ -175,7 +175,7 @@ def test_carriers_that_all_sleep_in_their_pollers_are_found(kernels: Kernels) ->
     assert (group.carriers, group.parked, group.tasks, group.signs) == (3, 3, 0, ())
     assert {one.verdict for one in found.threads} == {Verdict.WAITS}
     assert {one.object for one in found.threads if one.tid != pid} == {
-        f"carrier {index}, 1 descriptors" for index in range(3)
+        f"carrier {index}, 2 descriptors" for index in range(3)
     }
 
 

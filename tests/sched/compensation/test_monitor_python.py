@@ -125,7 +125,8 @@ def test_a_monitor_finds_who_blocks_and_says_nothing(placement: Placement) -> No
         with held(group):
             assert group[0].submit(where, group).result(PATIENCE_S) is group[1]
             found = group[0].placement
-            assert (found.marks, found.suspects, found.moved) == (0, 1, 1)
+            assert (found.marks, found.moved) == (0, 1)
+            assert found.suspects >= 1  # it may look again before the other carrier takes the task
         assert group[0].submit(where, group).result(PATIENCE_S) in group
 
 
