@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * variant.h - names for another copy of the kernel's carrier.c, run_queues.c and search.c, with a
- * twin set. The including file has defined VARIANT(name), and includes those
- * files next. */
+ * twin set. The including file has defined VARIANT(name), and includes those files next. */
 #define wp__carrier_wake VARIANT(wp__carrier_wake)
 #define wp__carrier_signal_shipped VARIANT(wp__carrier_signal_shipped)
 #define wp__local_queue_carrier_next VARIANT(wp__local_queue_carrier_next)

@@ -28,7 +28,7 @@
 
 enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000, NEAR_NS = NS_PER_MS };
 
-/* Written by the poller. */
+/* The last three are written by the poller. */
 typedef struct epoll {
 	int fd, timer;
 	bool has_ns;      /* it can sleep to the nanosecond */

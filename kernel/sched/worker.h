@@ -56,6 +56,7 @@ typedef struct wp_worker {
 	int64_t until_ns;           /* the deadline of its last sleep; 0: it did not sleep */
 	wp_progress progress;       /* steps begun and ended, if the group is watched */
 	uint64_t seen;              /* progress at the monitor's last look; only the monitor's */
+	uint64_t suspected;         /* the last step that it has marked; only the monitor's */
 	uint64_t made;              /* threads made from its cache of stacks; its runner's */
 	wp_atomic(uint64_t) runs, directed, probed, recheck, fruitless;
 	wp_atomic(uint64_t) drains, parks, wakes, useless_wakes, pinned;

@@ -41,7 +41,7 @@ None == "none"
 Threads == Carriers \cup Submitters
 Victims == Carriers           \* the carriers that a search may be for
 
-\* The values of a token: t holds it; it goes to c with a wake, and c gets it with its word.
+\* The values of a token: nobody has it; t holds it; it goes to c with the wake, in c's word.
 Free == [who |-> None, sent |-> FALSE]
 Held(t) == [who |-> t, sent |-> FALSE]
 Sent(c) == [who |-> c, sent |-> TRUE]

@@ -7,8 +7,10 @@ import os
 import signal
 import threading
 from concurrent.futures import Future
+from pathlib import Path
 
 import pytest
+from tests.support import compiling
 from tests.support.cases import IN_CHECKOUT, Compiled
 from tests.support.running import run
 
@@ -21,6 +23,7 @@ idle 1 1 2 2 3 3 4 4 5 5 4 4 3 3 2 2 1 1 0 0
 150 is sent to 3, brings its task 1, token 0
 64 is sent to 150, brings its task 1, token 0
 0 is sent to 199, brings its task 1, token 0
+put off 1 0, brings the first task 1, searches 2, without an idle one 1, tokens 0
 turns 1 disorder 0
 """
 
@@ -33,6 +36,22 @@ def test_token_idle_set_search_and_turns_by_hand(compiled: Compiled) -> None:
     command = compiled("by_hand", "plain", "-O0")
     ended = run(command)
     assert (ended.stdout, ended.stderr, ended.returncode) == (BY_HAND, "", 0)
+
+
+@pytest.mark.slow
+@IN_CHECKOUT
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("wp_search_stop(carrier->domain);", ""),
+        ("wp__count_shared(&carrier->domain->counts.no_idle)", "(void)0"),
+        ("carrier->put_off != WP_NOBODY ||", ""),
+    ],
+    ids=["keeps_a_token", "counts_no_search", "puts_off_twice"],
+)
+def test_a_second_victim_that_is_forgotten_is_seen(old: str, new: str, tmp_path: Path) -> None:
+    command = compiling.broken(tmp_path, "by_hand", "plain", "carrier.c", old, new, "-O0")
+    assert run(command).stdout not in ("", BY_HAND)
 
 
 def test_tasks_that_a_task_submits_to_its_own_carrier_wake_nobody() -> None:

@@ -7,21 +7,24 @@
 #include "base/error.h"
 #include "sched/run_queues.h"
 
-/* Blocks a carrier that is in the same step as at the last look, while something is queued behind it
- * or in the global queue, and moves its queue. [the monitor | as wp__group_placement_move] */
+/* Marks a carrier that is in the same step as at the last look, while something is queued behind it
+ * or in the global queue, and moves its queue. The mark stays until the step ends. Meanwhile only what
+ * comes to its own queue is moved, and nothing is counted again. [the monitor | as
+ * wp__group_placement_move] */
 static void look(wp_group_placement *placed, wp_worker *one)
 {
 	uint64_t step = wp_placement_progress(&one->progress), before = one->seen;
-	bool still;
+	bool is_marked = one->suspected == step;
 
 	one->seen = step;
 	if (step != before || step % 2 == 0 ||
 	    !(wp__carrier_has_some(&one->home.carrier) ||
-	      wp_placement_has_global(&placed->placement)))
+	      (!is_marked && wp_placement_has_global(&placed->placement))))
 		return;
-	still = wp_placement_suspect(&placed->placement, one->index, &one->progress, step);
-	if (still) {
-		wp__count_shared(&placed->placement.slots[one->index].tally.suspects);
+	if (wp_placement_suspect(&placed->placement, one->index, &one->progress, step)) {
+		if (!is_marked)
+			wp__count_shared(&placed->placement.slots[one->index].tally.suspects);
+		one->suspected = step;
 		wp__group_placement_move(placed, one);
 	}
 	wp__spare_carrier_group_settle(placed);

@@ -10,7 +10,7 @@ CLAIMED = (
     "well; from the Vyukov queue nobody else may take"
 )
 ASLEEP = "the machine's wake of a sleeping CPU; the kernel's part is the wakes and waits counted"
-AWAKE = "lines that travel: about six times as often as between the two spinning threads below"
+AWAKE = "lines that travel: the task, the end of the inbox, and the link to the task"
 CROWDED = "another process on these CPUs: a slice that none disturbs takes 34 to 36 ns each"
 UNEQUAL = "another process on one of these CPUs: undisturbed slices steal less than 0.1 %"
 FENCED = "its two locked instructions: the push ([mpsc.2]) and fence [carrier.7]"

@@ -77,6 +77,31 @@ static void print_search(uint32_t victim, uint32_t parked)
 	       stolen == &tasks[0][0], wp_load_relaxed(&domain.searching));
 }
 
+/* A carrier puts off a steal, and is sent to a second victim meanwhile. It serves the first, and gives
+ * both tokens back; of the two searches one counts as one without an idle carrier. */
+static void print_two_victims(void)
+{
+	wp_carrier *sent = &carriers[1];
+	wp_mpsc_node *stolen;
+	bool first, second;
+
+	begin();
+	sent->delay_ns = 1;
+	if (!wp_carrier_advertise(sent, WP_PARKED_FUTEX, &stolen))
+		return;
+	wp_carrier_submit_internal(&carriers[2], &tasks[0][0]);
+	first = wp_carrier_put_off(sent);
+	wp_carrier_submit_internal(&carriers[3], &tasks[0][1]);
+	second = wp_carrier_put_off(sent);
+	stolen = wp_carrier_leave(sent);
+	printf("put off %d %d, brings the first task %d, searches %u, without an idle one %u, "
+	       "tokens %u\n",
+	       first, second, stolen == &tasks[0][0],
+	       (unsigned)wp__count_read(&domain.counts.started),
+	       (unsigned)wp__count_read(&domain.counts.no_idle),
+	       wp_load_relaxed(&domain.searching));
+}
+
 /* Queue and inbox are full: the largest number that come from one of them in a row; each in its
  * order. */
 static void print_turns(void)
@@ -108,6 +133,7 @@ int main(void)
 	print_search(3, 150);
 	print_search(150, 64);
 	print_search(199, 0);
+	print_two_victims();
 	print_turns();
 	return 0;
 }

@@ -31,7 +31,11 @@ def test_each_twin_of_the_wiring_is_seen(twin: str, compiled: Compiled) -> None:
 
 
 def test_a_monitor_that_looks_behind_carriers_alone_is_seen(tmp_path: Path) -> None:
-    own = ("monitor.c", " ||\n\t      wp_placement_has_global(&placed->placement))", ")")
+    own = (
+        "monitor.c",
+        " ||\n\t      (!is_marked && wp_placement_has_global(&placed->placement)))",
+        ")",
+    )
     target = compiling.broken(tmp_path, "spare_carrier", "plain", *own, WRAPPED, "-DPATIENCE_S=1")
     fails(target, "unsaid")
 
