@@ -30,14 +30,14 @@ SAVED = {  # kernel/fiber_*.S: the offset of each register that the switch saves
 def bodies() -> Iterator[tuple[int, gdb.Value]]:
     """Yield the number and the wp_body of each slot that a thread has used."""
     pool = gdb.parse_and_eval("'overflow.c'::process.pools")
-    body = gdb.lookup_type("wp_body").pointer()
+    body = gdb.lookup_type("wp_body_stackful").pointer()
     count = 0
     while pool:
         for number in range(int(pool["made"])):
             top = (number + 1) * int(pool["slot_bytes"]) - int(pool["control_bytes"])
             top -= number % int(pool["colours"]) * LINE
             if 0 <= int(pool["control_bytes"]) - body.target().sizeof < LINE:
-                yield count, (pool["base"] + top).cast(body).dereference()
+                yield count, (pool["base"] + top).cast(body).dereference()["body"]
             count += 1
         pool = pool["next"]
 
@@ -57,7 +57,8 @@ def describe(number: int, body: gdb.Value) -> str:
     now = word(body)
     home = body["thread"]["task"]["home"].cast(gdb.lookup_type("wp_worker").pointer())
     more = (" unparked" if now & PERMIT else "") + (" late" if now & LATE else "")
-    name = body["name"].string(errors="replace")
+    name = body["thread"]["task"]["name"]
+    name = name.string(errors="replace") if name else ""
     return (
         f"{number:8} {name or '-':32} {STATES.get(now & STATE, '?')}{more}, "
         f"home carrier-{int(home['index'])}, park {now // NUMBER}"

@@ -25,10 +25,11 @@ struct walk {
 
 UNWATCHED static void read_name(wp_dump_thread *shown, const wp_body *body)
 {
-	const volatile char *name = body->name;
+	const volatile wp_body *now = body;
+	const volatile char *name = now->thread.task.name;
 	int at = 0;
 
-	while (at < WP_VTHREAD_NAME - 1 && (shown->name[at] = name[at]) != '\0')
+	while (name != NULL && at < WP_VTHREAD_NAME - 1 && (shown->name[at] = name[at]) != '\0')
 		at++;
 	shown->name[at] = '\0';
 }

@@ -166,8 +166,8 @@ void wp__body_waited(wp_body *body, int code)
 {
 	wp_trace_event event = {.begin_ns = body->thread.waits_since_ns,
 				.kind = WP_TRACE_WAIT,
-				.a = body->waits_for,
-				.b = body->waits_on,
+				.a = body->rare->waits_for,
+				.b = body->rare->waits_on,
 				.c = (uint32_t)-code};
 
 	body->thread.waits_since_ns = 0;

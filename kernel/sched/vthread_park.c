@@ -46,6 +46,14 @@ bool wp_vthread_clear_interrupt(void)
 	return thread != NULL && wp__vthread_clear_interrupt(thread);
 }
 
+static wp_task *due(wp_timer *timer)
+{
+	wp_body_rare *rare = (wp_body_rare *)(void *)timer; /* its first member */
+	wp_vthread *thread = &rare->body->thread;
+
+	return wp__vthread_time_out(thread, rare->armed_for) == WP_OWES_PUSH ? &thread->task : NULL;
+}
+
 /* Arms the timer of the current park, with the carrier of the thread's group that runs the thread.
  * If another OS thread runs it, the timer goes to the thread's home, because that OS thread may
  * belong to a group that is closed earlier. */
@@ -55,15 +63,17 @@ static void arm(wp_body *body, int64_t deadline_ns)
 	wp_carrier_tasks *mine = self != NULL && self->group == body->group ? &self->home : NULL;
 
 	body->thread.is_timed = true;
-	body->armed_for = wp__vthread_number(&body->thread);
-	wp_carrier_tasks_arm(mine != NULL ? mine : body->thread.task.home, mine, &body->timer,
+	wp_timer_init(&body->rare->timer, due);
+	body->rare->body = body;
+	body->rare->armed_for = wp__vthread_number(&body->thread);
+	wp_carrier_tasks_arm(mine != NULL ? mine : body->thread.task.home, mine, &body->rare->timer,
 			     deadline_ns);
 }
 
 static RARE void add_wait(wp_body *body, enum wp_wait why, uint32_t on)
 {
-	body->waits_for = why;
-	body->waits_on = on;
+	body->rare->waits_for = why;
+	body->rare->waits_on = on;
 	body->thread.waits_since_ns = wp_clock_ns();
 }
 

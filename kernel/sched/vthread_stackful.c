@@ -15,7 +15,7 @@ enum {
 
 static const char *name_of(void *control)
 {
-	return ((wp_body *)control)->name;
+	return ((wp_body *)control)->thread.task.name;
 }
 
 /* Returns the pool of stacks of that size, which is made at its first use. Returns NULL and sets
@@ -24,7 +24,7 @@ static wp_stacks *stacks_of(wp_group *group, uint64_t bytes)
 {
 	wp_bodies *bodies = &group->bodies;
 	wp_stacks_config config = {.stack_bytes = bytes,
-				   .control_bytes = sizeof(wp_body),
+				   .control_bytes = sizeof(wp_body_stackful),
 				   .max_stacks = group->config.max_stacks,
 				   .caches = bytes == WP_STACK_BYTES ? group->config.carriers : 0,
 				   .name = name_of};
@@ -81,27 +81,34 @@ static wp_body *take_stack(wp_group *group, uint64_t bytes)
 	if (stack == NULL)
 		return NULL;
 	body = wp_stack_control(stack);
+	body->rare = &((wp_body_stackful *)body)->rare;
 	body->number = number != 0 ? number : (self->index + 1ull) << NUMBERS | ++self->made;
 	return body;
+}
+
+void wp__bodies_add(wp_bodies *bodies, void **chunk)
+{
+	wp_body *blocks = wp__body_chunk(chunk);
+	wp_body_rare *rare = (wp_body_rare *)(void *)(blocks + WP_BODY_CHUNK);
+
+	memset(blocks, 0, WP_BODY_CHUNK * sizeof(wp_body));
+	*chunk = bodies->chunks;
+	bodies->chunks = chunk;
+	for (int at = 0; at < WP_BODY_CHUNK; at++) {
+		blocks[at].rare = &rare[at];
+		blocks[at].next = bodies->idle;
+		bodies->idle = &blocks[at];
+	}
 }
 
 /* Makes more idle blocks. Returns false if there is no memory. [the lock's holder | allocates] */
 static bool grow(wp_bodies *bodies)
 {
-	size_t head = WP_LINE; /* room for the link */
-	void **chunk = aligned_alloc(WP_LINE, head + WP_BODY_CHUNK * sizeof(wp_body));
+	void **chunk = aligned_alloc(WP_LINE, WP_BODY_CHUNK_BYTES);
 
 	if (chunk == NULL)
 		return false;
-	memset(chunk, 0, head + WP_BODY_CHUNK * sizeof(wp_body));
-	*chunk = bodies->chunks;
-	bodies->chunks = chunk;
-	for (int at = 0; at < WP_BODY_CHUNK; at++) {
-		wp_body *body = wp__body_chunk(chunk) + at;
-
-		body->next = bodies->idle;
-		bodies->idle = body;
-	}
+	wp__bodies_add(bodies, chunk);
 	return true;
 }
 
@@ -157,8 +164,8 @@ void wp__bodies_free(wp_bodies *bodies)
 static wp_local_value *find(wp_body *body, const wp_local *key)
 {
 	for (uint32_t at = 0; at < body->locals_count; at++)
-		if (body->locals[at].key == key)
-			return &body->locals[at];
+		if (body->rare->locals[at].key == key)
+			return &body->rare->locals[at];
 	return NULL;
 }
 
@@ -181,15 +188,16 @@ int wp_local_set(const wp_local *key, void *value)
 	found = find(body, key);
 	if (found == NULL && body->locals_count == body->locals_room) {
 		uint32_t room = body->locals_room == 0 ? WP_BODY_LOCALS : 2 * body->locals_room;
-		void *more = realloc(body->locals, room * sizeof(wp_local_value));
+		void *more = realloc(body->locals_room == 0 ? NULL : body->rare->locals,
+				     room * sizeof(wp_local_value));
 
 		if (more == NULL)
 			return WP_SYSTEM;
-		body->locals = more;
+		body->rare->locals = more;
 		body->locals_room = room;
 	}
 	if (found == NULL)
-		found = &body->locals[body->locals_count++];
+		found = &body->rare->locals[body->locals_count++];
 	*found = (wp_local_value){key, value};
 	return WP_OK;
 }
@@ -206,15 +214,15 @@ void *wp_vthread_arg(wp_vthread *thread)
 
 void wp__body_drop(wp_body *body)
 {
-	free(body->locals);
-	body->locals = NULL;
+	if (body->locals_room != 0)
+		free(body->rare->locals);
 	body->locals_room = body->locals_count = 0;
 }
 
 void wp__body_forget(wp_body *body)
 {
 	for (uint32_t at = 0; at < body->locals_count; at++) {
-		wp_local_value *one = &body->locals[at];
+		wp_local_value *one = &body->rare->locals[at];
 
 		if (one->key->fini != NULL && one->value != NULL)
 			one->key->fini(one->value);

@@ -2,8 +2,9 @@
  * vthread_stackful.h - the parts of a virtual thread other than its word, and the memory of the
  * threads of one group. Only vthread_start.c, vthread_stackful.c and group.c use it.
  *
- *   with a stack      at the top of a slot of its size (stack.h)
- *   without           in a block of this pool
+ *   with a stack      at the top of a slot of its size (stack.h); what few threads use is below it
+ *   without           in a block of this pool; what few threads use is at the end of the chunk, so
+ *                     a thread that uses none of it has no memory for it
  *
  * Why it works  Both kinds of memory are type-stable: a body, the record of one virtual thread,
  *               stays a body until the group is freed. */
@@ -17,38 +18,54 @@
 #include "thread/rounding.h"
 #include "thread/stack.h"
 
-enum { WP_BODY_CHUNK = 64, WP_BODY_LOCALS = 4 };
+enum { WP_BODY_CHUNK = 128, WP_BODY_LOCALS = 4 };
 
 typedef struct wp_local_value {
 	const wp_local *key;
 	void *value;
 } wp_local_value;
 
-/* A virtual thread. `done` is written by its runner; `armed_for` and `timer` by its runner and,
- * under the timers' lock, by the thread that fires the timer; the other fields by its maker, and
- * then by its runner. */
+struct wp_body;
+
+/* What most threads never use, so it has no value until its user writes it: `timer` to `armed_for`
+ * are for a park with a deadline, and written by its runner and, under the timers' lock, by the
+ * thread that fires the timer; `waits_for` and `waits_on` for the event of a wait; `locals` if there
+ * is room for some; `name` if the task has one. */
+typedef struct wp_body_rare {
+	wp_timer timer;
+	struct wp_body *body;
+	uint32_t armed_for; /* number of the park that the timer ends */
+	uint32_t waits_for, waits_on;
+	uint64_t rounding; /* its control words while it does not run, if it keeps_rounding */
+	wp_local_value *locals;
+	char name[WP_VTHREAD_NAME];
+} wp_body_rare;
+
+/* A virtual thread. `done` is written by its runner; the other fields by its maker, and then by its
+ * runner. */
 typedef struct wp_body {
 	wp_vthread thread;
 	wp_latch done;
-	wp_timer timer;
-	uint32_t armed_for; /* number of the park that the timer ends */
+	wp_body_rare *rare;
 	wp_group *group;
 	uint64_t number; /* unique in the group, for ever */
-	uint32_t waits_for, waits_on;
 	int (*run)(void *arg);
 	enum wp_step (*step)(wp_task *task);
 	void *arg;
 	int failure;
-	uint64_t rounding; /* its control words while it does not run, if it keeps_rounding */
 	bool is_started, has_no_locals;
 	bool is_placed; /* the group chooses its home at its start */
 	uint32_t locals_room, locals_count;
-	wp_local_value *locals;
 	void (*left)(wp_vthread *thread);
 	struct wp_scope *scope; /* the innermost open scope, or the scope that has forked it */
 	struct wp_body *next;   /* the next idle block */
-	char name[WP_VTHREAD_NAME];
 } wp_body;
+
+/* What is at the top of a slot. */
+typedef struct wp_body_stackful {
+	wp_body body;
+	wp_body_rare rare;
+} wp_body_stackful;
 
 WP_INLINE wp_body *wp__body_of(wp_vthread *thread)
 {
@@ -80,7 +97,7 @@ WP_INLINE void wp__body_leaves(wp_body *body)
 WP_INLINE void wp__body_enters(const wp_body *body)
 {
 	if (body->thread.keeps_rounding)
-		wp__rounding_load(body->rounding);
+		wp__rounding_load(body->rare->rounding);
 }
 
 /* Writes the event of a wait that has ended with `code` (trace.c). [its runner | as
@@ -92,7 +109,7 @@ WP_INLINE int wp__vthread_why(wp_body *body)
 	int code;
 
 	if (body->thread.is_timed)
-		wp_timer_cancel(&body->timer);
+		wp_timer_cancel(&body->rare->timer);
 	body->thread.is_timed = false;
 	code = wp_vthread_is_interrupted(&body->thread) ? WP_INTERRUPTED
 	       : body->thread.was_unparked              ? WP_OK
@@ -127,7 +144,11 @@ WP_INLINE wp_body *wp__body_chunk(void **chunk)
 	return (wp_body *)(void *)((char *)(void *)chunk + WP_LINE);
 }
 
-/* Takes a body. A new one is zeroed; another one is as it was given back. Returns NULL and sets
+enum { WP_BODY_CHUNK_BYTES = WP_LINE + WP_BODY_CHUNK * (sizeof(wp_body) + sizeof(wp_body_rare)) };
+
+/* Makes the blocks of a chunk idle, in memory of any value. [the lock's holder | wait-free] */
+void wp__bodies_add(wp_bodies *bodies, void **chunk);
+/* Takes a body. A new one is zeroed, but for `rare`; another one is as it was given back. Returns NULL and sets
  * errno if there is none. [any thread | blocks briefly] */
 wp_body *wp__body_take(wp_group *group, const wp_vthread_config *config);
 /* Gives a body back. [its owner | blocks briefly] */

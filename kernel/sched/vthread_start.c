@@ -44,7 +44,7 @@ static OF_THIS_OS_THREAD void set_current(wp_vthread *thread)
 OF_THIS_OS_THREAD void wp__body_saves_rounding(wp_body *body)
 {
 	__asm__ __volatile__("" ::: "memory");
-	body->rounding = wp__rounding();
+	body->rare->rounding = wp__rounding();
 	wp__rounding_load(rounding);
 }
 
@@ -56,7 +56,7 @@ OF_THIS_OS_THREAD void wp__body_check_rounding(wp_body *body)
 	fprintf(stderr,
 		"wakeproof: virtual thread %s has changed the rounding mode or another control "
 		"word of floating point, and its configuration does not say keeps_rounding\n",
-		body->name[0] != '\0' ? body->name : "without a name");
+		body->thread.task.name != NULL ? body->thread.task.name : "without a name");
 	abort();
 }
 
@@ -166,15 +166,6 @@ static void ended(wp_task *task)
 	let_go(body);
 }
 
-static wp_task *due(wp_timer *timer)
-{
-	wp_body *body = (wp_body *)(void *)((char *)timer - offsetof(wp_body, timer));
-
-	return wp__vthread_time_out(&body->thread, body->armed_for) == WP_OWES_PUSH
-		       ? &body->thread.task
-		       : NULL;
-}
-
 int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread **thread)
 {
 	wp_body *body = wp__body_take(group, config);
@@ -189,7 +180,6 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 	body->thread.task.ended = ended;
 	body->thread.task.is_pinned = config->is_pinned;
 	wp_latch_init(&body->done);
-	wp_timer_init(&body->timer, due);
 	body->group = group;
 	body->thread.wakers = &group->wakers;
 	body->run = config->run;
@@ -203,16 +193,15 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 	body->thread.has_stack = config->step == NULL;
 	body->thread.keeps_rounding = body->thread.has_stack && config->keeps_rounding;
 	if (body->thread.keeps_rounding)
-		body->rounding = wp__rounding();
+		body->rare->rounding = wp__rounding();
 	body->thread.has_canary =
 		body->thread.has_stack && wp_stack_of(body)->guard == WP_STACK_CANARY;
 	body->left = config->left;
 	body->scope = NULL;
-	body->name[0] = '\0';
 	if (config->name != NULL) {
-		strncpy(body->name, config->name, WP_VTHREAD_NAME - 1);
-		body->name[WP_VTHREAD_NAME - 1] = '\0';
-		body->thread.task.name = body->name;
+		strncpy(body->rare->name, config->name, WP_VTHREAD_NAME - 1);
+		body->rare->name[WP_VTHREAD_NAME - 1] = '\0';
+		body->thread.task.name = body->rare->name;
 	}
 	if (body->thread.has_stack)
 		wp_fiber_init(&body->thread.fiber, wp_stack_of(body)->low,

@@ -8,8 +8,8 @@ import gc
 from wakeproof import CarrierGroup, VirtualThread
 from wakeproof._native.ffi import lib
 
-BLOCKS = 64  # that a group gets at a time
-MOST = 180 * BLOCKS
+BLOCKS = 128  # that a group gets at a time
+MOST = 90 * BLOCKS
 
 
 def run(count: int) -> None:

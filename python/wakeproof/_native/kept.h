@@ -22,7 +22,7 @@
 #include "sched/worker.h"
 #include "thread/wakers.h"
 
-enum { KEPT_MOST = 180 }; /* chunks: 4 MB, of 11,520 threads */
+enum { KEPT_MOST = 90 }; /* chunks: 4 MB, of 11,520 threads */
 
 static struct {
 	bool is_taken; /* somebody uses what follows */
@@ -59,16 +59,8 @@ static void keep(wp_bodies *bodies)
 /* As the kernel's own new chunk (vthread_stackful.c, grow). */
 static void use(wp_bodies *bodies, void **chunk)
 {
-	memset(chunk, 0, WP_LINE + WP_BODY_CHUNK * sizeof(wp_body));
 	wp_lock_acquire(&bodies->lock);
-	*chunk = bodies->chunks;
-	bodies->chunks = chunk;
-	for (int at = 0; at < WP_BODY_CHUNK; at++) {
-		wp_body *body = wp__body_chunk(chunk) + at;
-
-		body->next = bodies->idle;
-		bodies->idle = body;
-	}
+	wp__bodies_add(bodies, chunk);
 	wp_lock_release(&bodies->lock);
 }
 
