@@ -58,6 +58,7 @@ static void produce(flow_run *flow, int producer)
 		}
 		flow->kind->produce(flow->queue, producer, tasks, BATCH);
 	}
+	flow->kind->produce(flow->queue, producer, NULL, 0);
 }
 
 static void consume(flow_run *flow)
@@ -125,28 +126,32 @@ static double run_flow(const flow_queue *kind, int producers, uint64_t step, uin
 	SIDE(what, 1, SCATTERED, what##_scattered)
 
 SIDES(ours)
+SIDES(many)
 SIDES(vyukov)
 #ifdef BENCH_MOODYCAMEL
 SIDES(moodycamel)
-#define MOODYCAMEL(producers) {"moodycamel", moodycamel_##producers},
+SIDES(bulk)
+#define MOODYCAMEL(producers) {"moodycamel", moodycamel_##producers}, {"bulk", bulk_##producers},
 #else
 #define MOODYCAMEL(producers)
 #endif
+SIDE(chain, 1, SIDE_BY_SIDE, chain)
 SIDE(packed, 1, SIDE_BY_SIDE, packed)
 SIDE(fenced, 1, SIDE_BY_SIDE, fenced)
 SIDE(symmetric, 1, SIDE_BY_SIDE, symmetric)
 SIDE(asymmetric, 1, SIDE_BY_SIDE, asymmetric)
 
-#define ROW(producers)                                    \
-	{                                                 \
-		.name = "flow_" #producers,               \
-		.sides = {{"ours", ours_##producers},     \
-			  {"vyukov", vyukov_##producers}, \
-			  MOODYCAMEL(producers)},         \
+#define ROW(producers, ...)                                   \
+	{                                                     \
+		.name = "flow_" #producers,                   \
+		.sides = {{"ours", ours_##producers},         \
+			  {"many", many_##producers},         \
+			  {"vyukov", vyukov_##producers},     \
+			  MOODYCAMEL(producers) __VA_ARGS__}, \
 	}
 
 const bench_row bench_flow[] = {
-	ROW(1),
+	ROW(1, {"chain", chain}),
 	ROW(2),
 	ROW(4),
 	ROW(scattered),

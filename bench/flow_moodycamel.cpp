@@ -53,8 +53,17 @@ inline __attribute__((always_inline)) size_t take(void *from, bench_task **tasks
 	return count;
 }
 
+inline __attribute__((always_inline)) size_t bulk(void *from, bench_task **tasks, size_t most)
+{
+	Flow *flow = static_cast<Flow *>(from);
+
+	return flow->queue.try_dequeue_bulk(flow->consumer, tasks, most);
+}
+
 FLOW_CONSUMERS(consumers, take)
+FLOW_CONSUMERS(bulk_consumers, bulk)
 
 } // namespace
 
 extern "C" const flow_queue flow_moodycamel = {make, fini, produce, consumers};
+extern "C" const flow_queue flow_bulk = {make, fini, produce, bulk_consumers};

@@ -22,8 +22,10 @@ static void signal_produce(void *queue, int producer, bench_task **tasks, size_t
 }
 
 FLOW_CONSUMERS(plain_consumers, plain_take)
+FLOW_CONSUMERS(many_consumers, many_take)
 
 const flow_queue flow_ours = {plain_make, free, plain_produce, plain_consumers};
+const flow_queue flow_many = {plain_make, free, plain_produce, many_consumers};
 const flow_queue flow_fenced = {plain_make, free, fenced_produce, plain_consumers};
 const flow_queue flow_symmetric = {plain_make, free, signal_produce, plain_consumers};
 const flow_queue flow_asymmetric = {asymmetric_make, free, signal_produce, plain_consumers};

@@ -56,6 +56,13 @@ BENCH_INLINE size_t plain_take(void *queue, bench_task **tasks, size_t most)
 	return count;
 }
 
+BENCH_INLINE size_t many_take(void *queue, bench_task **tasks, size_t most)
+{
+	guarded *from = queue;
+
+	return wp_mpsc_pop_many(&from->queue, (wp_mpsc_node **)(void *)tasks, most);
+}
+
 BENCH_INLINE void after_nothing(guarded *to)
 {
 	(void)to;

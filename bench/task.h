@@ -20,8 +20,9 @@ enum { FLOW_PLACES = 8, FLOW_PLACE_BYTES = 32 };
 /* Takes until the queue is empty or `most` tasks are taken. */
 typedef size_t flow_consume(void *queue, bench_task **tasks, size_t most);
 
-/* A queue between threads. Tasks are pushed and taken one at a time. A call does several, so that
- * the indirect call costs little, and the same for all sides. */
+/* A queue between threads. Tasks are pushed one at a time, and taken so as well, but for `many` and
+ * `bulk`. A call does several, so that the indirect call costs little, and the same for all sides. `produce` of no task is a producer's
+ * last call. */
 typedef struct flow_queue {
 	void *(*make)(int producers);
 	void (*fini)(void *queue);
@@ -63,7 +64,8 @@ typedef struct flow_queue {
 #ifdef __cplusplus
 extern "C" {
 #endif
-extern const flow_queue flow_ours, flow_packed, flow_vyukov, flow_moodycamel;
+extern const flow_queue flow_ours, flow_packed, flow_many, flow_vyukov, flow_chain, flow_moodycamel,
+	flow_bulk;
 extern const flow_queue flow_fenced, flow_symmetric, flow_asymmetric;
 #ifdef __cplusplus
 }

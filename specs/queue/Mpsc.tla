@@ -25,8 +25,10 @@ CONSTANTS
   Producers,  \* threads that push
   Siblings,   \* threads that read the queue without holding the ticket
   Nodes,      \* what is pushed
-  NoNode      \* NULL
+  NoNode,     \* NULL
+  TakesMany   \* whether the consumer may take several nodes in one call (wp_mpsc_pop_many)
 
+ASSUME TakesManyOrOne == TakesMany \in BOOLEAN
 ASSUME ApartFromNodes == NoNode \notin Nodes /\ "first" \notin Nodes
 
 VARIABLES
@@ -146,6 +148,14 @@ Look ==                      \* [mpsc.5]
   /\ consumer.at = "look"
   /\ LET next == cell[consumer.node]
      IN GotoConsumer(IF next # NoNode THEN "advance" ELSE "unlink", consumer.node, next)
+  /\ UNCHANGED <<cell, head, tail, where, producer, sibling, pushed>>
+
+\* A consumer that takes several nodes in one call leaves the last one, unless it is the first.
+LeaveLast ==                 \* [mpsc.5]
+  /\ TakesMany
+  /\ consumer.at = "look"
+  /\ cell[consumer.node] = NoNode
+  /\ consumer' = IdleConsumer
   /\ UNCHANGED <<cell, head, tail, where, producer, sibling, pushed>>
 
 \* The consumer moves its head to the next node. After [mpsc.7] there is no next node.
@@ -286,7 +296,7 @@ PushNeverFails == \A p \in Producers :
 
 Next ==
   \/ \E p \in Producers : Publish(p) \/ \E n \in Nodes : Reserve(p, n)
-  \/ Pop \/ Adopt \/ Open \/ Look \/ Advance \/ Unlink \/ GiveAway
+  \/ Pop \/ Adopt \/ Open \/ Look \/ LeaveLast \/ Advance \/ Unlink \/ GiveAway
   \/ \E s \in Siblings : AskFirst(s) \/ AskSecond(s) \/ AskTail(s)
 
 Spec == Init /\ [][Next]_vars     \* the system runs for ever: no state is an intended end

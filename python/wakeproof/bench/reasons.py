@@ -14,10 +14,6 @@ AWAKE = "lines that travel: the task, the end of the inbox, and the link to the 
 CROWDED = "another process on these CPUs: a slice that none disturbs takes 34 to 36 ns each"
 UNEQUAL = "another process on one of these CPUs: undisturbed slices steal less than 0.1 %"
 FENCED = "its two locked instructions: the push ([mpsc.2]) and fence [carrier.7]"
-LAST_NODE = (
-    "pushes are the same instructions; what differs is how a consumer that has caught up takes the "
-    "last node ([mpsc.7] and what comes with it in kernel/queue/mpsc.h)"
-)
 SWITCH = (
     "the switch is a call that saves what calls preserve; only code without functions (the limit) "
     "saves less, and pays where a function around it returns (the row below)"

@@ -11,7 +11,6 @@ from wakeproof.bench.reasons import (
     AWAKE,
     CROWDED,
     FENCED,
-    LAST_NODE,
     LOCKED,
     SECOND_PROCESS,
     SWITCH,
@@ -68,10 +67,13 @@ class Row:
 
 def _flow(name: str, program: str, *, judged: bool = True) -> list[Row]:
     return [
-        Row(name, program, "ours", "vyukov", "Vyukov queue", MOPS,
-            at_least=1.05 if judged else None, why=LAST_NODE),
-        Row(name, program, "ours", "moodycamel", "moodycamel", MOPS,
+        Row(name, program, "many", "vyukov", "Vyukov queue", MOPS,
+            at_least=1.05 if judged else None),
+        Row("- it takes one at a time", program, "ours", "vyukov", "Vyukov queue", MOPS),
+        Row("- it takes one at a time", program, "ours", "moodycamel", "moodycamel", MOPS,
             at_least=2.0 if judged else None, needs="libconcurrentqueue-dev"),
+        Row("- both take several at a time", program, "many", "bulk", "moodycamel", MOPS,
+            needs="libconcurrentqueue-dev"),
     ]  # fmt: skip
 
 
@@ -152,6 +154,8 @@ ROWS = (
     Row("- an empty queue each time", "one_ping", "ours", "ring", "private ring"),
     Row("- an empty queue each time", "one_ping", "ours", "vyukov", "Vyukov queue"),
     *_flow("run queue, 1 producer to 1 consumer", "flow_1"),
+    Row("- limit of a linked list: Vyukov's", "flow_1", "vyukov", "chain", "nothing locked", MOPS),
+    Row("- limit of a linked list: ours", "flow_1", "ours", "chain", "nothing locked", MOPS),
     *_flow("run queue, 2 producers to 1 consumer", "flow_2"),
     *_flow("run queue, 4 producers to 1 consumer", "flow_4"),
     *_flow("- 1 producer, tasks scattered in memory", "flow_scattered", judged=False),

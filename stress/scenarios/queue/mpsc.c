@@ -4,7 +4,7 @@
  *   producer a        producer b     consumer
  *   push 1, push 2    push 9         pop, three times
  *
- * Result        `mpsc`: "nodes taken, in order".
+ * Result        `mpsc`, `mpsc_many`: "nodes taken, in order".
  * Why it works  The arbiter takes what the consumer left, so a lost node shows. The value in a node
  *               is written before its push and read after its pop.
  * Spec          specs/queue/Mpsc.tla. */
@@ -77,6 +77,32 @@ STRESS_TEST(mpsc,
 	    .claim = "Every pushed node is taken once, and each producer's nodes in its order.",
 	    .upholds = "Mpsc!NoLoss", .state_size = sizeof(struct state), .init = init,
 	    .actors = {producer_a, producer_b, consumer}, .arbiter = take_rest, .results = 2,
+	    .outcomes = {
+		    {"3,1", ACCEPTABLE, "all three nodes were taken, in order"},
+		    {"3,0", FORBIDDEN,
+		     "nodes came out of order, or with a value from before the push"},
+		    {"*,*", FORBIDDEN, "a node was lost or taken twice"},
+	    });
+
+/* The same with a consumer that takes several in one call: it leaves the last one, and comes again.
+ */
+STRESS_ACTOR(consumer_of_many)
+{
+	wp_mpsc_node *nodes[NODES];
+
+	result->r[1] = 1;
+	for (int tries = 0; tries < 2; tries++) {
+		size_t count = wp_mpsc_pop_many(&state->queue, nodes, NODES);
+
+		for (size_t at = 0; at < count; at++)
+			take(state, nodes[at], result);
+	}
+}
+
+STRESS_TEST(mpsc_many, .claim = "So it is for a consumer that takes several nodes in one call.",
+	    .upholds = "Mpsc!NoLoss", .state_size = sizeof(struct state), .init = init,
+	    .actors = {producer_a, producer_b, consumer_of_many}, .arbiter = take_rest,
+	    .results = 2,
 	    .outcomes = {
 		    {"3,1", ACCEPTABLE, "all three nodes were taken, in order"},
 		    {"3,0", FORBIDDEN,

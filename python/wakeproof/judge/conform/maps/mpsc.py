@@ -66,7 +66,7 @@ MPSC_THREE = Concept(
     threads=THREADS,
     constants={
         "Producers": '{"p1", "p2", "p3"}', "Siblings": '{"s1"}', "Nodes": '{"n1", "n2", "n3"}',
-        "NoNode": '"NoNode"',
+        "NoNode": '"NoNode"', "TakesMany": "FALSE",
     },
     plain=("Pop", "Adopt", "Open", "Look", "Advance", "Unlink", "GiveAway"),
     arguments={
