@@ -260,7 +260,23 @@ class _PlainEventLoop(asyncio.SelectorEventLoop):
 
 
 _new = object.__new__
-_copy_result: Any = vars(futures)["_copy_future_state"]
+_copy_any: Any = vars(futures)["_copy_future_state"]
+
+
+def _copy_result(source: Any, waiter: asyncio.Future[Any]) -> None:
+    """Be asyncio's, which takes the lock of the source, that is done, four times."""
+    if (
+        type(source) is not concurrent.futures.Future
+        or source._state != _FINISHED
+        or source._exception is not None
+        or waiter.done()
+    ):
+        _copy_any(source, waiter)
+        return
+    waiter.set_result(source._result)
+
+
+_FINISHED: str = vars(concurrent.futures._base)["FINISHED"]
 
 
 def _pass_cancel(source: Any, waiter: asyncio.Future[Any]) -> None:

@@ -247,6 +247,32 @@ def test_readers_and_writers_run_when_their_descriptors_are_ready(
 
 
 @beside_asyncio
+def test_a_busy_loop_looks_for_descriptors_soon(make: type[asyncio.SelectorEventLoop]) -> None:
+    # The loop in C leaves out the look of a turn after one that has blocked.
+    seen: list[int] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        here, there = socket.socketpair()
+        with here, there:
+            loop.add_reader(here, seen.append, 1)
+            for _ in range(3):
+                await asyncio.sleep(0.002)  # so the last turn has blocked
+                there.send(b"x")
+                turns = 0
+                while not seen and turns < 100:
+                    await asyncio.sleep(0)
+                    turns += 1
+                assert turns <= 3
+                here.recv(1)
+                seen.clear()
+            loop.remove_reader(here)
+
+    with contextlib.closing(make()) as loop:
+        loop.run_until_complete(main())
+
+
+@beside_asyncio
 def test_a_writer_runs_when_nobody_can_read(make: type[asyncio.SelectorEventLoop]) -> None:
     loop = make()
     reads, writes = os.pipe()

@@ -50,6 +50,7 @@ typedef struct core {
 	double resolution;        /* of the clock, in seconds */
 	enum { UNKNOWN, OURS, OVERRIDDEN } call_at, events, wakeup; /* who has these methods */
 	PyObject *selector, *epoll, *keys; /* NULL, or the selector of aio.py, and its parts */
+	bool has_waited;                   /* the last turn has blocked */
 } core;
 
 /* Of the module selectors. */
@@ -890,7 +891,9 @@ static int take_event(core *loop, const struct epoll_event *event)
 	return code;
 }
 
-/* Look for descriptors, or block (not if the loop was stopped); -1: an exception. */
+/* Look for descriptors, or block (not if the loop was stopped); -1: an exception. The turn after one
+ * that has blocked takes no look: it has just been done, and what runs now is most often the task
+ * that waited for what it found. */
 static int look(core *loop, PyObject *timeout)
 {
 	PyObject *self = (PyObject *)loop, *selector = PyObject_GetAttr(self, str_selector);
@@ -899,7 +902,8 @@ static int look(core *loop, PyObject *timeout)
 	int code = -1, count;
 
 	if (selector != NULL && is_plain_selector(loop, selector)) {
-		count = poll(loop, events, timeout);
+		count = loop->has_waited && timeout == zero ? 0 : poll(loop, events, timeout);
+		loop->has_waited = timeout != zero;
 		code = count < 0 ? -1 : 0;
 		for (int at = 0; code == 0 && at < count; at++)
 			code = take_event(loop, &events[at]);
