@@ -12,7 +12,12 @@
  *
  * CPU time of the process. That of the producer which spins, and the time for which a thread is
  * busy, are not counted. */
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "io/descriptor.h"
 #include "threads.h"
@@ -153,6 +158,89 @@ static double answer(bool has_poller, uint64_t ops)
 BENCH_SIDE(answer_by_poller, answer(true, ops))
 BENCH_SIDE(answer_alone, answer(false, ops))
 
+/* The limit: an OS thread with an event loop written for this, which sleeps in epoll until the
+ * producer rings or the first deadline has come. The deadlines are in the order of the requests. */
+static struct {
+	int epoll, bell, timer;
+	uint64_t many;
+} bare = {-1, -1, -1, 0};
+
+static double bare_ns;
+
+static void ring(void)
+{
+	uint64_t one = 1;
+
+	if (write(bare.bell, &one, sizeof(one)) != sizeof(one))
+		bench_fail("an eventfd refuses a number");
+}
+
+static void *bare_loop(void *unused)
+{
+	uint64_t begun = 0, ended = 0, more;
+	struct epoll_event events[2];
+	double cpu_ns;
+
+	(void)unused;
+	bench_pin(1);
+	cpu_ns = bench_cpu_ns();
+	while (ended < bare.many) {
+		double now = bench_clock_ns();
+
+		for (; ended < begun && due[ended] <= now; ended++)
+			took_us[ended] = now / 1e3;
+		if (ended < begun) {
+			int64_t at = (int64_t)due[ended];
+			struct itimerspec once = {.it_value = {at / 1000000000, at % 1000000000}};
+
+			timerfd_settime(bare.timer, TFD_TIMER_ABSTIME, &once, NULL);
+		}
+		if (ended == bare.many)
+			break;
+		if (epoll_wait(bare.epoll, events, 2, -1) < 0)
+			bench_fail("epoll_wait");
+		if (read(bare.timer, &more, sizeof(more)) < 0)
+			more = 0;
+		if (read(bare.bell, &more, sizeof(more)) < 0)
+			continue;
+		now = bench_clock_ns() + SLEEP_NS;
+		for (; more > 0; more--)
+			due[begun++] = now;
+	}
+	bare_ns = bench_cpu_ns() - cpu_ns;
+	return NULL;
+}
+
+static double answer_bare(uint64_t ops)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	pthread_t thread;
+	double next;
+
+	if (bare.epoll < 0) {
+		bare.epoll = epoll_create1(EPOLL_CLOEXEC);
+		bare.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		bare.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+		if (epoll_ctl(bare.epoll, EPOLL_CTL_ADD, bare.bell, &event) != 0 ||
+		    epoll_ctl(bare.epoll, EPOLL_CTL_ADD, bare.timer, &event) != 0)
+			bench_fail("no descriptors");
+	}
+	bare.many = ops < REQUESTS ? ops : REQUESTS;
+	bench_pin(0);
+	if (pthread_create(&thread, NULL, bare_loop, NULL) != 0)
+		bench_fail("no thread");
+	next = bench_clock_ns();
+	for (uint64_t at = 0; at < bare.many; at++) {
+		next += EACH_NS;
+		while (bench_clock_ns() < next)
+			wp_pause();
+		ring();
+	}
+	pthread_join(thread, NULL);
+	bench_float();
+	return bare_ns * (double)ops / (double)bare.many;
+}
+
 static double busy_ns;
 
 static void is_busy(void)
@@ -237,7 +325,7 @@ const bench_row bench_shapes[] = {
 	{.name = "shapes_hash_1", .sides = {{"ours", hash_of_one}}},
 	{.name = "shapes_hash_3", .sides = {{"ours", hash_of_three}}},
 	{.name = "shapes_answer",
-	 .sides = {{"ours", answer_by_poller}, {"alone", answer_alone}},
+	 .sides = {{"ours", answer_by_poller}, {"alone", answer_alone}, {"bare", answer_bare}},
 	 .counts = {{"p50", &p50}, {"p90", &p90}, {"p99", &p99}}},
 	{.name = "shapes_executes", .sides = {{"ours", execute}}},
 	{.name = "shapes_nest_1k", .sides = {{"ours", nest_1k}}},

@@ -79,6 +79,36 @@ static double private_ring(uint64_t ops)
 	return bench_cpu_ns() - begun;
 }
 
+/* The limits: nothing but two switches there and back, and as many locked instructions as the kernel
+ * has in the same operation. Who counts them steps through one by a debugger. */
+enum { LOCKED_TURN = 6, LOCKED_JOIN = 13 };
+
+static wp_atomic(uint64_t) locked_words[4 * 8]; /* four lines */
+
+static inline void locked(int many)
+{
+	for (int at = 0; at < many; at++)
+		wp_fetch_add_acq_rel(&locked_words[at % 4 * 8], 1);
+}
+
+static double bare_switches(uint64_t ops, int many)
+{
+	static _Alignas(WP_LINE) char stack[RING_STACK];
+	double begun;
+
+	wp_fiber_thread(&ring_thread);
+	wp_fiber_init(&ring_fibers[0], stack, RING_STACK, yields_in_ring, &ring_fibers[0]);
+	begun = bench_cpu_ns();
+	for (uint64_t k = 0; k < ops; k++) {
+		locked(many);
+		wp_fiber_switch(&ring_thread, &ring_fibers[0], 0);
+	}
+	return bench_cpu_ns() - begun;
+}
+
+BENCH_SIDE(bare_turn, bare_switches(ops, LOCKED_TURN))
+BENCH_SIDE(bare_join, bare_switches(ops, LOCKED_JOIN))
+
 static int gives(void *arg)
 {
 	for (uint64_t k = 0; k < turns; k++) {
@@ -146,6 +176,24 @@ static double at_once(uint64_t ops)
 	threads_join(left);
 	threads_join(right);
 	return (carriers_process_ns() - begun) / 2 * (double)ops / (double)many;
+}
+
+/* The limit: for each of a million threads, the locked instructions, and its block read when it is
+ * made, when it runs and when it is joined. The blocks are where at_once has left them. */
+static double bare_at_once(uint64_t ops)
+{
+	static volatile uint64_t sum;
+	double begun;
+
+	if (threads[MILLION - 1] == NULL)
+		at_once(MILLION);
+	begun = bench_cpu_ns();
+	for (int pass = 0; pass < 3; pass++)
+		for (uint32_t k = 0; k < MILLION; k++)
+			sum += *(volatile uint64_t *)(void *)threads[k];
+	for (uint32_t k = 0; k < MILLION; k++)
+		locked(LOCKED_JOIN);
+	return (bench_cpu_ns() - begun) / 2 * (double)ops / MILLION;
 }
 
 static int parks(void *arg)
@@ -224,9 +272,12 @@ static double broadcast(uint64_t ops)
 
 const bench_row bench_vthread[] = {
 	{.name = "vthread_yield", .sides = {{"ours", yield}, {"ring", private_ring}}},
-	{.name = "vthread_turns", .sides = {{"ours", round_trip}, {"40ns", .goal_ns = 40}}},
-	{.name = "vthread_join", .sides = {{"ours", one_by_one}, {"40ns", .goal_ns = 40}}},
-	{.name = "vthread_many", .sides = {{"ours", at_once}, {"100ns", .goal_ns = 100}}},
+	{.name = "vthread_turns",
+	 .sides = {{"ours", round_trip}, {"bare", bare_turn}, {"40ns", .goal_ns = 40}}},
+	{.name = "vthread_join",
+	 .sides = {{"ours", one_by_one}, {"bare", bare_join}, {"40ns", .goal_ns = 40}}},
+	{.name = "vthread_many",
+	 .sides = {{"ours", at_once}, {"bare", bare_at_once}, {"100ns", .goal_ns = 100}}},
 	{.name = "vthread_wake", .sides = {{"ours", broadcast}, {"150ns", .goal_ns = 150}}},
 	{.name = "vthread_memory",
 	 .sides = {{"ours", start_and_park}},

@@ -134,6 +134,7 @@ ROWS = (
     *_shape("128 threads that hash 4 KB, one submitter", "shapes_hash_1"),
     *_shape("- three submitters", "shapes_hash_3"),
     *_shape("a thread for each of 200,000 requests a second", "shapes_answer"),
+    Row("- limit", "shapes_answer", "ours", "bare", "epoll by hand"),
     *[row for percentile in ("p50", "p90", "p99")
       for row in beside(f"- until its answer, after 100 us: {percentile}", "shapes_answer",
                         "go", "tokio", "jdk", count=percentile, unit=US)],
