@@ -16,6 +16,7 @@ from wakeproof.judge.conform import spec as conform_spec
 from wakeproof.judge.conform.spec import Action
 from wakeproof.judge.tlc.dot import StateGraph
 from wakeproof.judge.traces import batch as trace_batch
+from wakeproof.judge.traces import report
 from wakeproof.judge.traces import run as traces
 from wakeproof.judge.traces.batch import Trace, is_known
 from wakeproof.judge.traces.concept import NOTHING, Cell, Not, Step, TraceConcept, has, lacks
@@ -23,8 +24,9 @@ from wakeproof.judge.traces.events import Event, Round
 from wakeproof.judge.traces.maps import TRACED
 from wakeproof.judge.traces.maps.biased_lock import BIASED_LOCK_TRACES
 from wakeproof.judge.traces.maps.mpsc import MPSC_TRACES
-from wakeproof.judge.traces.replay import Replay
-from wakeproof.judge.traces.tamper import trace_of
+from wakeproof.judge.traces.replay import Coverage, Replay
+from wakeproof.judge.traces.report import Grade, TraceResult
+from wakeproof.judge.traces.tamper import KINDS, trace_of
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -100,9 +102,40 @@ def test_a_twin_is_recorded_until_a_run_is_rejected(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(trace_batch, "accepted", by_tlc)
     monkeypatch.setattr(traces._Judge, "record", record)
     monkeypatch.setattr(traces, "TAMPERED", 0)
+    monkeypatch.setattr(report, "TAMPERED", 0)
     _, first, second = traces.traces("biased_lock", count=1, seed=3).results
     assert seeds == [("", 3)] + [(t, 3 + n) for t in BIASED_LOCK_TRACES.twins for n in (0, 1, 2)]
     assert (first.traces, len(first.rejected), second.holds) == (3, 1, True)
+
+
+def test_runs_that_hardly_met_are_recorded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+    many = report.TAMPERED
+    whole = TraceResult(
+        BIASED_LOCK_TRACES, "", 1, 0, 1, (), (), tuple(Grade(k, many, many, 0, 0) for k in KINDS),
+        Coverage(1, 1, 1, 1, {}), 0.0,
+    )  # fmt: skip
+    short = replace(whole, grades=(*whole.grades[:3], replace(whole.grades[3], told=9, found=9)))
+    wrong = replace(short, rejected=(7,))
+
+    results: list[TraceResult] = []
+
+    def judge(*_: object, more: int = 0) -> TraceResult:
+        seeds.append(more)
+        return results[min(more, len(results) - 1)]
+
+    monkeypatch.setattr(traces._Judge, "judge", judge)
+    one = object.__new__(traces._Judge)
+    for drawn, last, tries in (
+        ((short, short, whole), whole, [0, 1, 2]),
+        ((wrong, whole), wrong, [0]),  # what was found stays found
+        ((short,), short, list(range(traces.TWIN_TRIES))),
+    ):
+        seeds.clear()
+        results[:] = drawn
+        assert one.code(BIASED_LOCK_TRACES, None, 1) is last  # type: ignore[arg-type]
+        assert seeds == tries
+    assert "9 lies of 10 told" in short.problem
 
 
 @pytest.mark.parametrize("table", TRACED, ids=lambda table: table.name)

@@ -29,6 +29,11 @@ class Grade:
     unseen: int  # draws that changed nothing that is judged
     by_table: int  # draws that were found without the spec
 
+    @property
+    def is_short(self) -> bool:
+        """Whether too few lies could be told, and the table did not find enough itself."""
+        return self.told < TAMPERED and (self.told > 0 or self.by_table < TAMPERED)
+
 
 @dataclass(frozen=True)
 class TraceResult:
@@ -56,6 +61,11 @@ class TraceResult:
         return sum(grade.found for grade in self.grades)
 
     @property
+    def lacks_lies(self) -> bool:
+        """Whether too few lies could be told about the runs."""
+        return self.lies < TAMPERED or any(grade.is_short for grade in self.grades)
+
+    @property
     def problem(self) -> str:
         """Return what is wrong with the result, or ""."""
         if not self.traces:
@@ -74,7 +84,7 @@ class TraceResult:
         for grade in self.grades:
             if grade.told - grade.found > MAY_PASS[grade.kind]:
                 return f"{grade.told - grade.found} of {grade.told} lies pass ({grade.kind})"
-            if grade.told < TAMPERED and (grade.told or grade.by_table < TAMPERED):
+            if grade.is_short:
                 seen = f"{grade.by_table} found by the table"
                 return f"{grade.told} lies of {TAMPERED} told, {seen} ({grade.kind})"
         return "" if self.lies >= TAMPERED else f"{self.lies} lies of {TAMPERED} came to TLC"

@@ -139,9 +139,7 @@ class _Judge:
             result = self.known(table, twin, count)
             if result is None:
                 replay = replay or self.replay(table)
-                result = (
-                    self.twin(table, replay, twin) if twin else self.judge(table, replay, count)
-                )
+                result = self.twin(table, replay, twin) if twin else self.code(table, replay, count)
                 self.add(result, count)
             results.append(result)
             if progress:
@@ -172,6 +170,15 @@ class _Judge:
                 "rejected" if result.rejected else "accepted", None, _plain_of(result),
                 holds=result.holds,
             )  # fmt: skip
+
+    def code(self, table: TraceConcept, replay: Replay, count: int) -> TraceResult:
+        """Judge rounds; others, while threads met so rarely that too few lies can be told."""
+        result = self.judge(table, replay, count)
+        for more in range(1, TWIN_TRIES):
+            if result.rejected or not result.lacks_lies:
+                break
+            result = self.judge(table, replay, count, more=more)
+        return result
 
     def twin(self, table: TraceConcept, replay: Replay, twin: str) -> TraceResult:
         """Judge rounds of a twin until one is rejected."""
