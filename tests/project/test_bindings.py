@@ -47,6 +47,7 @@ LEFT_OUT = {
     "wp_pool_stop": "QueuedThreadPool.stop is written in Python, so that Ctrl-C ends its waits",
     "wp_pool_is_low": "QueuedThreadPoolStatistics.is_low has it",
     "wp_mpsc_push": "the binding reserves and publishes, the two halves of a push",
+    "wp_mpsc_pop_many": "MpscQueue gives its objects out one by one",
     "wp_mpsc_published": "MpscQueue.get_nowait looks and takes in one step",
     "wp_mpsc_is_alone": "a question of a consumer in C that reuses nodes",
     "wp_group_size": "len(group)",

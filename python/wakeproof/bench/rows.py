@@ -69,11 +69,11 @@ def _flow(name: str, program: str, *, judged: bool = True) -> list[Row]:
     return [
         Row(name, program, "many", "vyukov", "Vyukov queue", MOPS,
             at_least=1.05 if judged else None),
-        Row("- it takes one at a time", program, "ours", "vyukov", "Vyukov queue", MOPS),
-        Row("- it takes one at a time", program, "ours", "moodycamel", "moodycamel", MOPS,
-            at_least=2.0 if judged else None, needs="libconcurrentqueue-dev"),
-        Row("- both take several at a time", program, "many", "bulk", "moodycamel", MOPS,
+        Row("- the same", program, "many", "bulk", "moodycamel", MOPS,
             needs="libconcurrentqueue-dev"),
+        Row("- one at a time", program, "ours", "vyukov", "Vyukov queue", MOPS),
+        Row("- one at a time", program, "ours", "moodycamel", "moodycamel", MOPS,
+            at_least=2.0 if judged else None, needs="libconcurrentqueue-dev"),
     ]  # fmt: skip
 
 
