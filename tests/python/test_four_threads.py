@@ -68,6 +68,7 @@ from wakeproof import (
     sleep,
     yield_now,
 )
+from wakeproof._runtime.brief import HAS_GIL
 from wakeproof.strategy import Mode
 
 SECONDS = float(os.environ.get("WAKEPROOF_STRESS_S", "0.3"))
@@ -138,7 +139,8 @@ def stress(
 
     def body(number: int) -> None:
         chance = random.Random(number)
-        sys.setprofile(profile)
+        if profile:
+            sys.setprofile(profile)
         is_over = False
         while not is_over:  # once at least, however slow the machine is
             for _ in range(20):
@@ -863,12 +865,16 @@ def public_classes() -> list[type]:
     ]  # fmt: skip
 
 
-def left_out(classes: list[type], used: set[type], called: set[object]) -> Iterator[str]:
-    """Yield each class of which no object was used, and each method that was not called."""
+def left_out(classes: list[type], used: set[type], called: set[object] | None) -> Iterator[str]:
+    """Yield each class of which no object was used, and each method that was not called.
+
+    `called` is None if nobody has noted what was called.
+    """
     for one in classes:
         kinds = [kind for kind in used if one in kind.__mro__]
         if not kinds:
             yield one.__name__
+        if not kinds or called is None:
             continue
         for name in (name for name in dir(one) if not name.startswith("_")):
             members = [inspect.getattr_static(kind, name) for kind in kinds]
@@ -888,17 +894,23 @@ def test_no_public_class_and_no_public_method_is_left_out(made: Callable[..., Ca
         if event == "call":
             called.add(frame.f_code)
 
+    # Profiles that several threads set and use at once crash CPython 3.13 without the GIL
+    # (python/cpython#126884, #137400): there only the classes are checked.
+    profile = note if HAS_GIL else None
+
     def ends(end: Callable[[], object], _: int) -> None:
-        sys.setprofile(note)
+        if profile:
+            sys.setprofile(profile)
         end()
 
     for name, of in CASES.items():
         case = made(of)
         used |= {getattr(wakeproof, name.split("(")[0]), *case.makes, *map(type, case.objects)}
-        case.check(stress(case, 0.1, note))
+        case.check(stress(case, 0.1, profile))
         for end in case.ends:
             by_four(partial(ends, end))
-    assert dict.fromkeys(left_out(public_classes(), used, called)) == dict.fromkeys(LEFT_OUT)
+    found = dict.fromkeys(left_out(public_classes(), used, called if profile else None))
+    assert found == {name: None for name in LEFT_OUT if profile or "." not in name}
 
 
 def test_what_is_left_out_is_named() -> None:
