@@ -117,13 +117,15 @@ def test_a_process_that_ends_without_a_result_is_an_error() -> None:
 def test_the_end_of_a_worker_ends_its_shard() -> None:
     worker = subprocess.Popen([sys.executable, "-c", (
         "from wakeproof.judge import campaign as c;"
-        "c.work('c', c.sources(), c.Shard('a', 'subprocess:run', (['sleep', '600'],)))"
+        "c.work('c', c.sources(), c.Shard('a', 'subprocess:run', (['sh', '-c', "
+        "'sleep 600 & exec sleep 600'],)))"  # the first is no child of the shard
     )])  # fmt: skip
     shard = wait_for(lambda: children_of(worker.pid))[0]
     judging = wait_for(lambda: children_of(shard))[0]
+    other = wait_for(lambda: children_of(judging))[0]
     os.kill(worker.pid, signal.SIGKILL)
     worker.wait()
-    wait_for(lambda: not is_alive(shard) and not is_alive(judging))
+    wait_for(lambda: not any(is_alive(each) for each in (shard, judging, other)))
 
 
 def is_alive(pid: int) -> bool:

@@ -329,6 +329,9 @@ def main() -> None:
         result = shard.result()
     except WakeproofError as error:
         result = error
+    except KeyboardInterrupt:
+        os.killpg(os.getpid(), signal.SIGKILL)  # this one too, and a child that just began
+        raise
     with os.fdopen(out, "wb") as stream:
         pickle.dump(result, stream)
 
