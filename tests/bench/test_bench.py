@@ -193,8 +193,8 @@ def test_a_concept_selects_its_rows() -> None:
 
 
 def test_an_unknown_row_names_what_there_is() -> None:
-    with pytest.raises(UsageError, match=r"no row matches 'nothing'.*parker"):
-        bench.bench("nothing")
+    with pytest.raises(UsageError, match=r"no row matches 'nowhere'.*parker"):
+        bench.bench("nowhere")
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
