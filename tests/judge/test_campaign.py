@@ -114,18 +114,23 @@ def test_a_process_that_ends_without_a_result_is_an_error() -> None:
         campaign.work("c", campaign.sources(), Shard("a", "os:_exit", (7,)))
 
 
-def test_the_end_of_a_worker_ends_its_shard() -> None:
+def test_the_end_of_a_worker_ends_its_shard(tmp_path: Path) -> None:
+    script = tmp_path / "judge.py"
+    script.write_text(
+        "import subprocess\n"
+        "subprocess.Popen(['sleep', '600'], start_new_session=True)\n"  # as one that just began
+        "subprocess.run(['sh', '-c', 'sleep 600 & exec sleep 600'])\n"
+    )
     worker = subprocess.Popen([sys.executable, "-c", (
         "from wakeproof.judge import campaign as c;"
-        "c.work('c', c.sources(), c.Shard('a', 'subprocess:run', (['sh', '-c', "
-        "'sleep 600 & exec sleep 600'],)))"  # the first is no child of the shard
+        f"c.work('c', c.sources(), c.Shard('a', 'runpy:run_path', ({str(script)!r},)))"
     )])  # fmt: skip
     shard = wait_for(lambda: children_of(worker.pid))[0]
-    judging = wait_for(lambda: children_of(shard))[0]
+    begun, judging = wait_for(lambda: children_of(shard)[1:] and children_of(shard))
     other = wait_for(lambda: children_of(judging))[0]
     os.kill(worker.pid, signal.SIGKILL)
     worker.wait()
-    wait_for(lambda: not any(is_alive(each) for each in (shard, judging, other)))
+    wait_for(lambda: not any(is_alive(each) for each in (shard, begun, judging, other)))
 
 
 def is_alive(pid: int) -> bool:

@@ -316,6 +316,16 @@ def sources() -> str:
 # In the process of a shard.
 
 
+def _end_all() -> None:
+    """End the children that are left, such as one that was just being started, and this process."""
+    for file in Path("/proc/self/task").glob("*/children"):
+        for child in map(int, file.read_text(encoding="ascii").split()):
+            for kill in (os.killpg, os.kill):  # it has a group of its own, or not
+                with contextlib.suppress(ProcessLookupError):
+                    kill(child, signal.SIGKILL)
+    os.killpg(os.getpid(), signal.SIGKILL)
+
+
 def main() -> None:
     """Read a shard from stdin, and write its result to stdout."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -330,7 +340,7 @@ def main() -> None:
     except WakeproofError as error:
         result = error
     except KeyboardInterrupt:
-        os.killpg(os.getpid(), signal.SIGKILL)  # this one too, and a child that just began
+        _end_all()
         raise
     with os.fdopen(out, "wb") as stream:
         pickle.dump(result, stream)

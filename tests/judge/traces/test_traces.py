@@ -116,6 +116,7 @@ def test_runs_that_hardly_met_are_recorded_again(monkeypatch: pytest.MonkeyPatch
         Coverage(1, 1, 1, 1, {}), 0.0,
     )  # fmt: skip
     short = replace(whole, grades=(*whole.grades[:3], replace(whole.grades[3], told=9, found=9)))
+    passed = replace(short, grades=(replace(whole.grades[0], found=many - 3), *short.grades[1:]))
     wrong = replace(short, rejected=(7,))
 
     results: list[TraceResult] = []
@@ -129,11 +130,13 @@ def test_runs_that_hardly_met_are_recorded_again(monkeypatch: pytest.MonkeyPatch
     for drawn, last, tries in (
         ((short, short, whole), whole, [0, 1, 2]),
         ((wrong, whole), wrong, [0]),  # what was found stays found
-        ((short,), short, list(range(traces.TWIN_TRIES))),
+        ((passed, whole), passed, [0]),
+        ((replace(short, aside=9), whole), replace(short, aside=9), [0]),
+        ((short,), short, list(range(traces.TRIES))),
     ):
         seeds.clear()
         results[:] = drawn
-        assert one.code(BIASED_LOCK_TRACES, None, 1) is last  # type: ignore[arg-type]
+        assert one.code(BIASED_LOCK_TRACES, None, 1) == last  # type: ignore[arg-type]
         assert seeds == tries
     assert "9 lies of 10 told" in short.problem
 

@@ -61,33 +61,37 @@ class TraceResult:
         return sum(grade.found for grade in self.grades)
 
     @property
-    def lacks_lies(self) -> bool:
-        """Whether too few lies could be told about the runs."""
-        return self.lies < TAMPERED or any(grade.is_short for grade in self.grades)
-
-    @property
-    def problem(self) -> str:
-        """Return what is wrong with the result, or ""."""
+    def wrong(self) -> str:
+        """Return what the runs and the lies about them show to be wrong, or ""."""
         if not self.traces:
-            wrong = "no run can be judged"
-        elif self.twin:
-            wrong = "" if self.rejected else f"no run of the twin {self.twin} is rejected"
-        elif self.rejected:
-            wrong = f"{len(self.rejected)} of {self.traces} runs are no behaviours of the spec"
-        elif self.aside > ASIDE * (self.traces + self.aside):
-            wrong = f"{self.aside} of {self.traces + self.aside} runs are set aside"
-        else:
-            wrong = self._passes()
-        return f"{self.table.name}: {wrong}" if wrong else ""
-
-    def _passes(self) -> str:
+            return "no run can be judged"
+        if self.twin:
+            return ""
+        if self.rejected:
+            return f"{len(self.rejected)} of {self.traces} runs are no behaviours of the spec"
+        if self.aside > ASIDE * (self.traces + self.aside):
+            return f"{self.aside} of {self.traces + self.aside} runs are set aside"
         for grade in self.grades:
             if grade.told - grade.found > MAY_PASS[grade.kind]:
                 return f"{grade.told - grade.found} of {grade.told} lies pass ({grade.kind})"
+        return ""
+
+    @property
+    def lacking(self) -> str:
+        """Return what there is too little of for a verdict, or ""."""
+        if self.twin:
+            return "" if self.rejected else f"no run of the twin {self.twin} is rejected"
+        for grade in self.grades:
             if grade.is_short:
                 seen = f"{grade.by_table} found by the table"
                 return f"{grade.told} lies of {TAMPERED} told, {seen} ({grade.kind})"
         return "" if self.lies >= TAMPERED else f"{self.lies} lies of {TAMPERED} came to TLC"
+
+    @property
+    def problem(self) -> str:
+        """Return what is wrong with the result, or ""."""
+        problem = self.wrong or self.lacking
+        return f"{self.table.name}: {problem}" if problem else ""
 
     @property
     def holds(self) -> bool:

@@ -40,7 +40,7 @@ from wakeproof.judge.verdicts import Rows
 JOBS = 2  # concepts at once
 RECORD_TIMEOUT_S = 300.0
 TWIN_ROUNDS = 100
-TWIN_TRIES = 10  # a twin is recorded again, with other delays, until a run is rejected
+TRIES = 10  # a twin is recorded with other delays until a run is rejected; the code, until lies fit
 BATCH = 5000  # traces of one run of TLC
 
 
@@ -174,8 +174,8 @@ class _Judge:
     def code(self, table: TraceConcept, replay: Replay, count: int) -> TraceResult:
         """Judge rounds; others, while threads met so rarely that too few lies can be told."""
         result = self.judge(table, replay, count)
-        for more in range(1, TWIN_TRIES):
-            if result.rejected or not result.lacks_lies:
+        for more in range(1, TRIES):
+            if result.wrong or not result.lacking:
                 break
             result = self.judge(table, replay, count, more=more)
         return result
@@ -183,7 +183,7 @@ class _Judge:
     def twin(self, table: TraceConcept, replay: Replay, twin: str) -> TraceResult:
         """Judge rounds of a twin until one is rejected."""
         result = self.judge(table, replay, TWIN_ROUNDS, twin)
-        for more in range(1, TWIN_TRIES):
+        for more in range(1, TRIES):
             if result.rejected:
                 break
             again = self.judge(table, replay, TWIN_ROUNDS, twin, more)
