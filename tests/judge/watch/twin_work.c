@@ -1526,19 +1526,36 @@ static int awaits_first(void *none)
 	return none != NULL;
 }
 
-static void hand_back(int (*first)(void *), void *(*next)(void *), void (*gives)(void),
-		      bool at_once)
+/* Returns the waiter that stands last in a queue, which others change meanwhile. */
+static wp_waiter *last_of(const wp_wait_queue *queue)
+{
+	return *(wp_waiter *const volatile *)&queue->last;
+}
+
+/* Waits until the first holds the mutex, if it is not to stand in the queue, or else stands there. */
+static void await_first(const wp_wait_queue *queue, bool stands)
+{
+	while (stands ? last_of(queue) == NULL
+		      : *(wp_vthread *const volatile *)&mutex.holder == NULL)
+		usleep(20);
+}
+
+static void hand_back(const wp_wait_queue *queue, int (*first)(void *), void *(*next)(void *),
+		      void (*gives)(void), bool at_once)
 {
 	wp_vthread *thread;
+	wp_waiter *its;
 	pthread_t one;
 
 	open_group(false);
 	wp_store_relaxed(&is_told, 0);
 	wp_store_relaxed(&has_run, !at_once);
 	thread = spawn_on(first, NULL, 0, false);
-	usleep(200);
+	await_first(queue, first != holds_mutex);
+	its = last_of(queue);
 	start(&one, next, NULL);
-	usleep(200);
+	while (last_of(queue) == its)
+		usleep(20);
 	if (at_once)
 		gives();
 	if (wp_group_close(group, WP_FOREVER, true, NULL, NULL) != WP_OK)
@@ -1574,9 +1591,9 @@ static void back(void)
 	wp_semaphore_init(&semaphore, 0);
 	for (;;) {
 		wp_mutex_lock(&mutex);
-		hand_back(uses_mutex_first, next_uses_mutex, gives_mutex, false);
-		hand_back(holds_mutex, next_uses_mutex, NULL, false);
-		hand_back(acquires_first, next_acquires, gives_permit, false);
+		hand_back(&mutex.line, uses_mutex_first, next_uses_mutex, gives_mutex, false);
+		hand_back(&mutex.line, holds_mutex, next_uses_mutex, NULL, false);
+		hand_back(&semaphore.line, acquires_first, next_acquires, gives_permit, false);
 	}
 }
 
@@ -1584,7 +1601,7 @@ static void back_permit(void)
 {
 	wp_semaphore_init(&semaphore, 0);
 	for (;;)
-		hand_back(acquires_first, next_acquires, gives_permit, true);
+		hand_back(&semaphore.line, acquires_first, next_acquires, gives_permit, true);
 }
 
 static void back_signal(void)
@@ -1592,7 +1609,7 @@ static void back_signal(void)
 	wp_mutex_init(&mutex);
 	wp_condition_init(&condition);
 	for (;;)
-		hand_back(awaits_first, next_awaits, gives_signal, true);
+		hand_back(&condition.line, awaits_first, next_awaits, gives_signal, true);
 }
 
 /* A group is freed while a thread of the system is about to leave it. */
