@@ -58,16 +58,11 @@ static void push(search *search, explore_list *list, uint32_t item)
 		search->is_failed = true;
 }
 
-static bool is_relied_on(explore_choice choice)
-{
-	return choice.kind != EXPLORE_TAKE_NOT && choice.kind != EXPLORE_WAKE_SPURIOUSLY;
-}
-
 uint32_t explore_cycle_target(explore_space *space, int choice)
 {
 	uint32_t to = EXPLORE_NONE;
 
-	if (is_relied_on(space->choices[choice])) {
+	if (explore_is_promised(space->choices[choice])) {
 		to = explore_space_follow(space, choice, false);
 		explore_machine_undo(&space->machine);
 	}
@@ -75,6 +70,14 @@ uint32_t explore_cycle_target(explore_space *space, int choice)
 }
 
 /* Tarjan. */
+
+static void add_target(search *search, frame *frame, uint32_t to)
+{
+	if (to == frame->state)
+		frame->has_loop = true;
+	else if (to != EXPLORE_NONE)
+		push(search, &search->edges, to);
+}
 
 static void open_state(search *search, uint32_t state)
 {
@@ -91,15 +94,14 @@ static void open_state(search *search, uint32_t state)
 	frame->edges = frame->next = search->edges.count;
 	frame->has_loop = false;
 	push(search, &search->open, state);
-	explore_space_load(space, state);
-	for (int i = 0; i < space->choices_count; i++) {
-		uint32_t to = explore_cycle_target(space, i);
-
-		if (to == state)
-			frame->has_loop = true;
-		else if (to != EXPLORE_NONE)
-			push(search, &search->edges, to);
+	if (state < space->kept_states) {
+		for (uint32_t i = space->kept_from[state]; i < space->kept_from[state + 1]; i++)
+			add_target(search, frame, space->kept[i]);
+		return;
 	}
+	explore_space_load(space, state);
+	for (int i = 0; i < space->choices_count; i++)
+		add_target(search, frame, explore_cycle_target(space, i));
 }
 
 explore_crew explore_cycle_look(explore_space *space)
@@ -110,7 +112,7 @@ explore_crew explore_cycle_look(explore_space *space)
 	explore_crew are = {.unable = (1u << machine->program->threads) - 1};
 
 	for (int i = 0; i < count; i++)
-		if (choices[i].kind != EXPLORE_DRAIN && is_relied_on(choices[i]))
+		if (choices[i].kind != EXPLORE_DRAIN && explore_is_promised(choices[i]))
 			are.unable &= ~(1u << choices[i].thread);
 	for (int t = 0; t < machine->program->threads; t++) {
 		are.ended |= (unsigned)(explore_machine_step(machine, t)->kind == EXPLORE_END) << t;

@@ -42,7 +42,7 @@ typedef struct explore_options {
 	int preemptions;     /* states: most preemptions; -1: no bound */
 	/* States: the bound on preemptions is 0, then 1, and so on, until it forbids nothing. */
 	bool grows;
-	int jobs; /* graphs: processes that share the search; 0 means 1 */
+	int jobs; /* processes (graphs) or threads (states) that share the search; 0 means 1 */
 	/* Graphs: if `parts` is not 0, explore only part number `part` of so many, from 0 on. */
 	int parts, part;
 	/* States: the schedule of the one execution to show. NULL: explore all. */

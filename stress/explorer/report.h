@@ -7,8 +7,8 @@
 
 #include "explore.h"
 
-/* The CPU time of this process. Limits are set in it, because other work on the machine does not
- * change it. */
+/* The CPU time of the calling thread. Limits are set in it, because other work on the machine does
+ * not change it, nor do the threads that share a search. */
 double explore_cpu_seconds(void);
 
 /* Is it time for a line of progress? At most every two seconds. */

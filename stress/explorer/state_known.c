@@ -17,6 +17,8 @@
 typedef explore_known known;
 typedef explore_way way;
 
+#define UNKNOWN "a view was asked for what is not known"
+
 bool explore_machine_give_up(explore_machine *machine, const char *error)
 {
 	if (!machine->error)
@@ -64,8 +66,16 @@ const explore_step *explore_machine_step(explore_machine *machine, int thread)
 {
 	static const explore_step none = {.kind = EXPLORE_ABANDON, .location = -1};
 	explore_position position = machine->actors[thread].position;
-	known *known = known_at(machine, thread, position);
+	known *known;
 
+	if (machine->is_view) {
+		if (position < machine->known_room[thread] &&
+		    machine->known[thread][position].is_met)
+			return &machine->known[thread][position].step;
+		explore_machine_give_up(machine, UNKNOWN);
+		return &none;
+	}
+	known = known_at(machine, thread, position);
 	if (!known)
 		return &none;
 	if (!known->is_known) {
@@ -101,6 +111,20 @@ static explore_position met(explore_machine *machine, int thread, way *way)
 	return explore_stands_for(machine, thread, way->next);
 }
 
+/* As explore_machine_next, for a view. */
+static explore_position seen(explore_machine *machine, int thread, uint64_t value, bool is_failed)
+{
+	explore_position position = machine->actors[thread].position;
+	const known *known = &machine->known[thread][position];
+
+	for (int i = 0; !machine->error && i < known->ways_count; i++)
+		if (known->ways[i].value == value && known->ways[i].is_failed == is_failed &&
+		    known->ways[i].is_met)
+			return explore_stands_for(machine, thread, known->ways[i].next);
+	explore_machine_give_up(machine, UNKNOWN);
+	return position;
+}
+
 explore_position explore_machine_next(explore_machine *machine, int thread, uint64_t value,
 				      bool is_failed)
 {
@@ -108,6 +132,8 @@ explore_position explore_machine_next(explore_machine *machine, int thread, uint
 	explore_position position = machine->actors[thread].position, next;
 	known *known = &machine->known[thread][position];
 
+	if (machine->is_view)
+		return seen(machine, thread, value, is_failed);
 	for (int i = 0; i < known->ways_count; i++)
 		if (known->ways[i].value == value && known->ways[i].is_failed == is_failed)
 			return met(machine, thread, &known->ways[i]);
@@ -159,6 +185,24 @@ bool explore_machine_init(explore_machine *machine, explore_program *program,
 	}
 	explore_machine_reset(machine);
 	return !machine->error;
+}
+
+bool explore_machine_view(explore_machine *view, const explore_machine *machine)
+{
+	view->is_view = true;
+	view->program = machine->program;
+	view->options = machine->options;
+	view->locations = machine->locations;
+	memcpy(view->values, machine->program->initial, sizeof(view->values));
+	memcpy(view->known, machine->known, sizeof(view->known));
+	memcpy(view->known_room, machine->known_room, sizeof(view->known_room));
+	return explore_races_view(view, machine);
+}
+
+void explore_machine_view_fini(explore_machine *view)
+{
+	free(view->undo);
+	explore_races_view_fini(view);
 }
 
 void explore_machine_fini(explore_machine *machine)

@@ -38,6 +38,12 @@ typedef struct explore_choice {
 	uint16_t woken; /* EXPLORE_WAKE: one bit per woken thread; EXPLORE_CHOOSE: the value */
 } explore_choice;
 
+/* Does the choice happen some time if it stays possible? No program may rely on the others. */
+static inline bool explore_is_promised(explore_choice choice)
+{
+	return choice.kind != EXPLORE_TAKE_NOT && choice.kind != EXPLORE_WAKE_SPURIOUSLY;
+}
+
 typedef struct explore_buffered {
 	int location;
 	int writer; /* the event of the store, while events are kept */
@@ -90,6 +96,8 @@ typedef struct explore_machine {
 	bool is_bounded; /* a store waited because its buffer was full: some runs were not seen */
 	/* A question is being asked; answers do not count as met by the exploration. */
 	bool is_asking;
+	/* Only what was met before counts; for the rest the machine gives up. */
+	bool is_view;
 	/* Merging positions also asks for values that were met at other positions with the same
 	 * step. */
 	bool asks_elsewhere;
@@ -103,6 +111,11 @@ bool explore_machine_init(explore_machine *machine, explore_program *program,
 			  const explore_options *options);
 void explore_machine_fini(explore_machine *machine);
 void explore_machine_reset(explore_machine *machine);
+
+/* Makes a view of a machine, for another thread: it shares what is known, and changes nothing of it.
+ * It begins with the initial values. It is valid until `machine` takes a step. False: no memory. */
+bool explore_machine_view(explore_machine *view, const explore_machine *machine);
+void explore_machine_view_fini(explore_machine *view);
 
 /* The step that the thread wants to take at its position. */
 const explore_step *explore_machine_step(explore_machine *machine, int thread);

@@ -29,6 +29,13 @@ static uint32_t pair_of(explore_space *space, uint32_t a, uint32_t b)
 
 	if ((a | b) == 0)
 		return 0;
+	if (space->is_view) {
+		const uint32_t pair[] = {a, b};
+
+		number = explore_table_find(&space->pairs, pair, explore_table_hash(pair, 2));
+		space->is_unknown |= number == EXPLORE_NONE;
+		return number;
+	}
 	number = explore_table_put(&space->pairs, (uint32_t[]){a, b}, true);
 	if (number != EXPLORE_NONE && number >= MARK) {
 		space->budget.is_failed = true;

@@ -146,18 +146,23 @@ static int ascending(const void *left, const void *right)
 	return *(const uint16_t *)left - *(const uint16_t *)right;
 }
 
-/* The number of the set. 0: no memory. */
-static uint32_t number_of(explore_segments *segments, const uint16_t *accesses, int count)
+/* The number of the set. 0: no memory, or a view does not know it. */
+static uint32_t number_of(explore_segments *segments, const uint16_t *accesses, int count,
+			  bool may_add)
 {
 	uint16_t *kept;
 	uint64_t slot;
 
-	if (segments->count == segments->room && !grow(segments))
+	if (may_add && segments->count == segments->room && !grow(segments))
+		return 0;
+	if (!segments->table)
 		return 0;
 	for (slot = hash(accesses, count) & (segments->table_size - 1); segments->table[slot];
 	     slot = (slot + 1) & (segments->table_size - 1))
 		if (is_same(&segments->items[segments->table[slot] - 1], accesses, count))
 			return segments->table[slot] - 1;
+	if (!may_add)
+		return 0;
 	kept = malloc((size_t)count * sizeof(*kept));
 	if (!kept)
 		return 0;
@@ -177,9 +182,35 @@ void explore_races_end(explore_machine *machine, int thread)
 	if (!segments->open_count)
 		return;
 	qsort(segments->open, (size_t)segments->open_count, sizeof(*segments->open), ascending);
-	machine->actors[thread].segment = number_of(segments, segments->open, segments->open_count);
+	machine->actors[thread].segment =
+		number_of(segments, segments->open, segments->open_count, !machine->is_view);
 	if (!machine->actors[thread].segment)
 		explore_machine_give_up(machine, "no memory for plain accesses");
+}
+
+bool explore_races_view(explore_machine *view, const explore_machine *machine)
+{
+	if (!machine->segments)
+		return true;
+	if (!view->segments)
+		view->segments = calloc(EXPLORE_THREADS, sizeof(*view->segments));
+	for (int t = 0; view->segments && t < EXPLORE_THREADS; t++) {
+		explore_segments *segments = segments_of(view, t), own = *segments;
+
+		*segments = *segments_of(machine, t);
+		segments->open = own.open;
+		segments->open_count = 0;
+		segments->open_room = own.open_room;
+	}
+	return view->segments != NULL;
+}
+
+void explore_races_view_fini(explore_machine *view)
+{
+	for (int t = 0; view->segments && t < EXPLORE_THREADS; t++)
+		free(segments_of(view, t)->open);
+	free(view->segments);
+	view->segments = NULL;
 }
 
 void explore_races_fini(explore_machine *machine)

@@ -29,4 +29,8 @@ void explore_races_access(explore_machine *machine, int thread, int location, bo
 void explore_races_end(explore_machine *machine, int thread);
 void explore_races_fini(explore_machine *machine);
 
+/* Of a view; see explore_machine_view. */
+bool explore_races_view(explore_machine *view, const explore_machine *machine);
+void explore_races_view_fini(explore_machine *view);
+
 #endif

@@ -8,7 +8,7 @@
  *               pair.
  * Spec          none.
  * Evidence      tests/judge/explore/test_engines.py. */
-#include "state_space.h"
+#include "state_ahead.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,16 +97,16 @@ void explore_space_load(explore_space *space, uint32_t state)
 
 static bool is_lost(const explore_space *space)
 {
-	return space->budget.is_spent || space->budget.is_failed || space->machine.error;
+	return space->budget.is_spent || space->budget.is_failed || space->is_unknown ||
+	       space->machine.error;
 }
 
 /* Packs what the machine has changed since the load. */
-static uint32_t pack(explore_space *space, const explore_choice *choice, bool may_add)
+static bool pack(explore_space *space, const explore_choice *choice, uint32_t *words)
 {
 	const explore_machine *machine = &space->machine;
-	uint32_t words[EXPLORE_STATE_WORDS];
 
-	memcpy(words, space->loaded, sizeof(words));
+	memcpy(words, space->loaded, sizeof(space->loaded));
 	for (int i = 0; i < machine->undo_count && words[0] != EXPLORE_NONE; i++)
 		words[0] = explore_pack_value(space, words[0], machine->undo[i].location);
 	for (int t = 0; machine->touched >> t; t++)
@@ -114,22 +114,27 @@ static uint32_t pack(explore_space *space, const explore_choice *choice, bool ma
 			words[t + 1] = explore_pack_actor(space, &machine->actors[t]);
 	if (is_bounded(space) && choice)
 		count_preemption(space, *choice, words);
-	return is_lost(space) ? EXPLORE_NONE : explore_table_put(&space->states, words, may_add);
+	return !is_lost(space);
 }
 
 uint32_t explore_space_follow(explore_space *space, int choice, bool may_add)
 {
+	uint32_t record[EXPLORE_STATE_WORDS];
+
+	return explore_space_foresee(space, choice, record)
+		       ? explore_table_put(&space->states, record, may_add)
+		       : EXPLORE_NONE;
+}
+
+bool explore_space_foresee(explore_space *space, int choice, uint32_t *record)
+{
 	explore_machine *machine = &space->machine;
 
 	if (!explore_machine_take(machine, space->choices[choice]))
-		return EXPLORE_NONE;
-	if (machine->locations > 1 << space->height) {
-		space->is_too_low = true;
-		return EXPLORE_NONE;
-	}
-	if (machine->is_raced)
-		return EXPLORE_NONE;
-	return pack(space, &space->choices[choice], may_add);
+		return false;
+	space->is_too_low |= machine->locations > 1 << space->height;
+	return !space->is_too_low && !machine->is_raced &&
+	       pack(space, &space->choices[choice], record);
 }
 
 bool explore_space_note(explore_space *space, uint32_t state, uint32_t parent, int choice)
@@ -156,6 +161,52 @@ bool explore_space_note(explore_space *space, uint32_t state, uint32_t parent, i
 	return true;
 }
 
+/* Edges. */
+
+static uint32_t *with_room(explore_space *space, uint32_t *items, uint32_t count, uint32_t *room)
+{
+	uint64_t wanted = *room + *room / 4 + 1024, most = space->budget.most;
+	uint64_t more = (wanted - *room) * sizeof(*items);
+
+	if (count < *room)
+		return items;
+	if (space->keeps_no_more || wanted > UINT32_MAX ||
+	    (most && space->budget.used + more > most - most / 4)) {
+		space->keeps_no_more = true;
+		return NULL;
+	}
+	items = realloc(items, wanted * sizeof(*items));
+	space->keeps_no_more = !items;
+	space->budget.used += items ? more : 0;
+	*room = items ? (uint32_t)wanted : *room;
+	return items;
+}
+
+void explore_space_keep(explore_space *space, uint32_t to)
+{
+	uint32_t *kept = NULL;
+
+	if (!space->keeps_no_more)
+		kept = with_room(space, space->kept, space->kept_count, &space->kept_room);
+
+	if (kept) {
+		space->kept = kept;
+		kept[space->kept_count++] = to;
+	}
+}
+
+void explore_space_kept(explore_space *space)
+{
+	uint32_t *from =
+		with_room(space, space->kept_from, space->kept_states + 1, &space->kept_from_room);
+
+	if (!from || space->keeps_no_more)
+		return;
+	space->kept_from = from;
+	from[0] = 0;
+	from[++space->kept_states] = space->kept_count;
+}
+
 /* Beginning and end. */
 
 bool explore_space_init(explore_space *space, explore_program *program,
@@ -174,14 +225,21 @@ static void empty(explore_space *space)
 	free(space->taken);
 	space->parents = NULL;
 	space->taken = NULL;
+	free(space->kept);
+	free(space->kept_from);
+	space->kept = space->kept_from = NULL;
+	space->kept_count = space->kept_room = space->kept_states = space->kept_from_room = 0;
+	space->keeps_no_more = false;
 	space->ways_room = 0;
 	space->budget.used = 0;
+	explore_ahead_reset(space->ahead);
 }
 
 void explore_space_fini(explore_space *space)
 {
 	space->pairs.budget = space->states.budget = &space->budget;
 	empty(space);
+	explore_ahead_free(space->ahead);
 	explore_machine_fini(&space->machine);
 }
 
@@ -189,7 +247,7 @@ bool explore_space_begin(explore_space *space, int height)
 {
 	explore_machine *machine = &space->machine;
 	uint32_t width = (uint32_t)machine->program->threads + 1 + is_bounded(space);
-	uint32_t root = 0;
+	uint32_t root = 0, record[EXPLORE_STATE_WORDS];
 
 	space->pairs.budget = space->states.budget = &space->budget;
 	empty(space);
@@ -208,7 +266,8 @@ bool explore_space_begin(explore_space *space, int height)
 		root = explore_pack_value(space, root, l);
 	space->loaded[0] = root;
 	machine->touched = (1u << machine->program->threads) - 1;
-	if (pack(space, NULL, true) == EXPLORE_NONE)
+	if (!pack(space, NULL, record) ||
+	    explore_table_put(&space->states, record, true) == EXPLORE_NONE)
 		return false;
 	machine->touched = 0;
 	return explore_space_note(space, 0, EXPLORE_NONE, 0);

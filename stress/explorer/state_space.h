@@ -50,6 +50,13 @@ typedef struct explore_space {
 	bool has_back_edges; /* some edge does not lead one level deeper, so there may be cycles */
 	explore_levels levels;
 	uint32_t expanded; /* number of states with known edges */
+	/* The targets of promised choices, state by state, for cycles.c; see explore_space_keep. */
+	uint32_t *kept, *kept_from;
+	uint32_t kept_count, kept_room, kept_states, kept_from_room;
+	bool keeps_no_more;          /* there was no room for the edges of a state */
+	struct explore_ahead *ahead; /* several threads share the search; NULL: one */
+	bool is_view;                /* a reader's, of state_ahead.c: it adds no pair */
+	bool is_unknown;             /* a view would have had to add one */
 	uint32_t loaded[EXPLORE_STATE_WORDS];
 	explore_choice choices[EXPLORE_CHOICES]; /* of the loaded state */
 	int choices_count;
@@ -79,8 +86,18 @@ void explore_space_load(explore_space *space, uint32_t state);
  * (machine.is_raced) or an error. */
 uint32_t explore_space_follow(explore_space *space, int choice, bool may_add);
 
+/* Takes the choice and makes the record of the state to which it leads. The machine stays there
+ * until the next explore_machine_undo. False: there was a race or an error, or a view lacks
+ * something. */
+bool explore_space_foresee(explore_space *space, int choice, uint32_t *record);
+
 /* Records how a new state was reached. */
 bool explore_space_note(explore_space *space, uint32_t state, uint32_t parent, int choice);
+
+/* Keeps the target of an edge of the state that is being expanded. explore_space_kept ends the state.
+ * What is not kept, because memory is limited, is found out again by cycles.c. */
+void explore_space_keep(explore_space *space, uint32_t to);
+void explore_space_kept(explore_space *space);
 
 /* Sets the counterexample of the outcome: the shortest path to the state, and then the choices in
  * `around`, if it is not NULL. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM_FIRST = 256, SLOTS_FIRST = 512 };
+enum { ROOM_FIRST = 256, SLOTS_FIRST = 512, AHEAD = 16 };
 
 void *explore_budget_resize(explore_budget *budget, void *old, size_t old_bytes, size_t new_bytes)
 {
@@ -29,7 +29,7 @@ void *explore_budget_resize(explore_budget *budget, void *old, size_t old_bytes,
 	return resized;
 }
 
-static uint64_t hash(const uint32_t *words, uint32_t width)
+uint64_t explore_table_hash(const uint32_t *words, uint32_t width)
 {
 	uint64_t hash = width;
 
@@ -44,15 +44,24 @@ static uint64_t hash(const uint32_t *words, uint32_t width)
 	return hash ^ hash >> 32;
 }
 
+/* The table is much larger than the caches: a slot is fetched some records before it is filled. */
 static void fill_slots(explore_table *table)
 {
-	memset(table->slots, 0, ((size_t)table->slots_mask + 1) * sizeof(*table->slots));
-	for (uint32_t number = 0; number < table->count; number++) {
-		uint64_t slot = hash(explore_table_at(table, number), table->width);
+	uint64_t hashes[AHEAD];
 
-		for (slot &= table->slots_mask; table->slots[slot];)
-			slot = (slot + 1) & table->slots_mask;
-		table->slots[slot] = number + 1;
+	memset(table->slots, 0, ((size_t)table->slots_mask + 1) * sizeof(*table->slots));
+	for (uint64_t next = 0; next < (uint64_t)table->count + AHEAD; next++) {
+		uint64_t *hash = &hashes[next % AHEAD], slot;
+
+		if (next >= AHEAD) {
+			for (slot = *hash & table->slots_mask; table->slots[slot];)
+				slot = (slot + 1) & table->slots_mask;
+			table->slots[slot] = (uint32_t)(next - AHEAD) + 1;
+		}
+		if (next >= table->count)
+			continue;
+		*hash = explore_table_hash(explore_table_at(table, (uint32_t)next), table->width);
+		explore_table_prefetch(table, *hash);
 	}
 }
 
@@ -116,19 +125,41 @@ static bool is_equal(const uint32_t *a, const uint32_t *b, uint32_t width)
 	return true;
 }
 
+/* The slot of the record, or the free slot that it would get. */
+static uint64_t slot_of(const explore_table *table, const uint32_t *words, uint64_t hash)
+{
+	uint64_t slot = hash & table->slots_mask;
+
+	while (table->slots[slot] &&
+	       !is_equal(explore_table_at(table, table->slots[slot] - 1), words, table->width))
+		slot = (slot + 1) & table->slots_mask;
+	return slot;
+}
+
+uint32_t explore_table_find(const explore_table *table, const uint32_t *words, uint64_t hash)
+{
+	return table->slots[slot_of(table, words, hash)] - 1; /* 0: there is none */
+}
+
 uint32_t explore_table_put(explore_table *table, const uint32_t *words, bool may_add)
 {
-	uint64_t hashed = hash(words, table->width), slot = hashed & table->slots_mask;
+	return explore_table_put_hashed(table, words, explore_table_hash(words, table->width),
+					may_add);
+}
 
-	for (; table->slots[slot]; slot = (slot + 1) & table->slots_mask)
-		if (is_equal(explore_table_at(table, table->slots[slot] - 1), words, table->width))
-			return table->slots[slot] - 1;
+uint32_t explore_table_put_hashed(explore_table *table, const uint32_t *words, uint64_t hash,
+				  bool may_add)
+{
+	uint64_t slot = slot_of(table, words, hash);
+
+	if (table->slots[slot])
+		return table->slots[slot] - 1;
 	if (!may_add || (table->count == table->room && !grow_words(table)))
 		return EXPLORE_NONE;
 	if (3 * ((uint64_t)table->count + 1) > 2 * ((uint64_t)table->slots_mask + 1)) {
 		if (!grow_slots(table))
 			return EXPLORE_NONE;
-		for (slot = hashed & table->slots_mask; table->slots[slot];)
+		for (slot = hash & table->slots_mask; table->slots[slot];)
 			slot = (slot + 1) & table->slots_mask;
 	}
 	memcpy(table->words + (size_t)table->count * table->width, words,

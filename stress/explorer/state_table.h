@@ -42,9 +42,39 @@ void explore_table_fini(explore_table *table);
  * new record gets the value that `count` had as its number. */
 uint32_t explore_table_put(explore_table *table, const uint32_t *words, bool may_add);
 
+/* As explore_table_put, for a hash that explore_table_hash has computed. */
+uint64_t explore_table_hash(const uint32_t *words, uint32_t width);
+uint32_t explore_table_put_hashed(explore_table *table, const uint32_t *words, uint64_t hash,
+				  bool may_add);
+
+/* The number of the record. EXPLORE_NONE: it is not in the table. */
+uint32_t explore_table_find(const explore_table *table, const uint32_t *words, uint64_t hash);
+
 static inline const uint32_t *explore_table_at(const explore_table *table, uint32_t number)
 {
 	return table->words + (size_t)number * table->width;
+}
+
+/* GCC leaves out a call of a function that only fetches, because nothing is changed. */
+static inline void explore_prefetch(const void *at)
+{
+	__builtin_prefetch(at);
+	__asm__ volatile("");
+}
+
+/* Call this some time before the record with that hash is looked up. */
+static inline void explore_table_prefetch(const explore_table *table, uint64_t hash)
+{
+	explore_prefetch(&table->slots[hash & table->slots_mask]);
+}
+
+/* The same, some time after explore_table_prefetch. */
+static inline void explore_table_prefetch_record(const explore_table *table, uint64_t hash)
+{
+	uint32_t number = table->slots[hash & table->slots_mask];
+
+	if (number)
+		explore_prefetch(explore_table_at(table, number - 1));
 }
 
 #endif

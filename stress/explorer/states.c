@@ -24,8 +24,8 @@
 #include <string.h>
 
 #include "report.h"
+#include "state_ahead.h"
 #include "state_known.h"
-#include "state_space.h"
 
 enum {
 	HEIGHT_MOST = 9,
@@ -110,12 +110,52 @@ static bool may_add(const explore_space *space)
 	       (!space->most || space->states.count < space->most);
 }
 
+/* Counts the edge by the choice to state `to`. `known` states were known before. */
+static bool add_edge(explore_space *space, uint32_t to, uint32_t known, uint32_t state, int choice,
+		     bool is_promised, uint32_t next_level, explore_report *report)
+{
+	if (to == EXPLORE_NONE || (to == known && !explore_space_note(space, to, state, choice)))
+		return false;
+	space->has_back_edges |= to < next_level;
+	report->edges++;
+	if (is_promised)
+		explore_space_keep(space, to);
+	return true;
+}
+
+/* Adds what was foreseen of a state, as `expand` would. */
+static bool commit(explore_space *space, uint32_t state, const explore_foreseen *foreseen,
+		   uint32_t next_level, explore_report *report)
+{
+	const uint32_t *words = foreseen->words;
+
+	space->is_cut |= foreseen->is_cut;
+	if (foreseen->is_end) {
+		explore_space_load(space, state);
+		count_outcome(space, state, report);
+	}
+	for (int i = 0; i < foreseen->edges && !space->machine.error; i++) {
+		uint32_t known = space->states.count;
+		explore_edge edge = explore_ahead_edge(space, &words);
+
+		if (edge.to == EXPLORE_NONE)
+			edge.to = explore_table_put_hashed(&space->states, edge.record, edge.hash,
+							   may_add(space));
+		if (!add_edge(space, edge.to, known, state, i, edge.is_promised, next_level,
+			      report))
+			return false;
+	}
+	return !space->machine.error;
+}
+
 /* Finds where each choice leads. `next_level` is the first state of the next level. */
 static bool expand(explore_space *space, uint32_t state, uint32_t next_level,
 		   explore_report *report)
 {
-	for (int i = 0; i < space->choices_count; i++) {
-		uint32_t count = space->states.count;
+	explore_space_load(space, state);
+	count_outcome(space, state, report);
+	for (int i = 0; i < space->choices_count && !space->machine.error; i++) {
+		uint32_t known = space->states.count;
 		uint32_t to = explore_space_follow(space, i, may_add(space));
 
 		if (to == EXPLORE_NONE && space->machine.is_raced && !space->machine.error &&
@@ -127,15 +167,12 @@ static bool expand(explore_space *space, uint32_t state, uint32_t next_level,
 			report->edges++;
 			continue;
 		}
-		if (to == EXPLORE_NONE)
-			return false;
-		if (to == count && !explore_space_note(space, to, state, i))
+		if (!add_edge(space, to, known, state, i, explore_is_promised(space->choices[i]),
+			      next_level, report))
 			return false;
 		explore_machine_undo(&space->machine);
-		space->has_back_edges |= to < next_level;
-		report->edges++;
 	}
-	return true;
+	return !space->machine.error;
 }
 
 static bool is_late(const explore_space *space, double start)
@@ -159,6 +196,7 @@ static bool still_right(explore_space *space)
 static void search(explore_space *space, double start, explore_report *report)
 {
 	uint32_t next_level = 1;
+	explore_foreseen foreseen;
 
 	if (space->is_raced) {
 		count_race(space, 0, NULL, report);
@@ -184,13 +222,14 @@ static void search(explore_space *space, double start, explore_report *report)
 		}
 		if (!still_right(space))
 			return;
-		explore_space_load(space, state);
-		count_outcome(space, state, report);
-		if (space->machine.error || !expand(space, state, next_level, report)) {
+		if (explore_ahead_of(space, state, &foreseen)
+			    ? !commit(space, state, &foreseen, next_level, report)
+			    : !expand(space, state, next_level, report)) {
 			explain(space, report);
 			return;
 		}
 		space->expanded = state + 1;
+		explore_space_kept(space);
 	}
 }
 
@@ -392,6 +431,7 @@ void explore_space_search(explore_space *space, explore_program *program,
 	else if (options->sample)
 		explore_space_sample(space, report);
 	else {
+		space->ahead = explore_ahead_new(options->jobs > 1 ? options->jobs : 1);
 		if (merges(space))
 			search_merged(space, start, report);
 		else

@@ -269,7 +269,7 @@ def explore(
         int,
         typer.Option(
             help="Use this many processes. If there are fewer scenarios than processes, they "
-            "share the graphs of each scenario.",
+            "share the graphs of each scenario, and threads share its states.",
             rich_help_panel=BOUNDS,
         ),
     ] = 1,

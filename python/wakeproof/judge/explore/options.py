@@ -46,7 +46,8 @@ class ExploreOptions:
     """How to explore.  The defaults are those of the command line.
 
     `grows`: the bound on preemptions is 0, then 1, and so on, until it excludes nothing.
-    `jobs`: this many processes share one search of graphs; the result is the same.
+    `jobs`: this many processes share one search of graphs, or so many threads one of states; the
+    result is the same.
     `parts`: the search of graphs is cut into this many parts (0: it is not), and only number `part`
     of them is explored, from 0 on.
     `estimate`: only estimate the number of executions, by this many random descents (0: explore).
