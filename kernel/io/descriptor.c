@@ -54,7 +54,7 @@ void wp_io_free(wp_io *io)
 static int64_t accept_one(int fd, void *arg);
 static int64_t connect_once(int fd, void *arg);
 
-static enum wp_wait why_of(enum wp_io_side side, int64_t (*attempt)(int fd, void *arg))
+static enum wp_wait why_of(enum wp_io_side side, wp_io_attempt *attempt)
 {
 	if (attempt == accept_one)
 		return WP_WAIT_ACCEPT;
@@ -71,8 +71,9 @@ void wp__io_left(wp_waiter *waiter)
 		close_it(io);
 }
 
-int wp_io_call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void *arg), void *arg,
-	       int64_t deadline_ns, int64_t *result)
+/* As wp_io_call; `size` is that of wp__io_call. */
+static int call(wp_io *io, enum wp_io_side side, wp_io_attempt *attempt, void *arg, size_t size,
+		int64_t deadline_ns, int64_t *result)
 {
 	wp_waiter waiter;
 	int code, failed;
@@ -80,11 +81,17 @@ int wp_io_call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void 
 	if (!wp_io_enter(io))
 		return WP_CLOSED;
 	waiter.why = (uint16_t)why_of(side, attempt);
-	code = wp__io_call(io, side, &waiter, attempt, arg, deadline_ns, result);
+	code = wp__io_call(io, side, &waiter, attempt, arg, size, deadline_ns, result);
 	failed = wp__errno();
 	wp_io_exit(io);
 	wp__errno_set(failed);
 	return code;
+}
+
+int wp_io_call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void *arg), void *arg,
+	       int64_t deadline_ns, int64_t *result)
+{
+	return call(io, side, attempt, arg, 0, deadline_ns, result);
 }
 
 struct bytes {
@@ -103,7 +110,8 @@ int wp_io_read(wp_io *io, void *bytes, size_t size, int64_t deadline_ns, size_t 
 {
 	struct bytes some = {bytes, size};
 	int64_t result = 0;
-	int code = wp_io_call(io, WP_IO_READ, read_some, &some, deadline_ns, &result);
+	int code = call(io, WP_IO_READ, read_some, &some, io->is_stream ? size : 0, deadline_ns,
+			&result);
 
 	*done = code == WP_OK ? (size_t)result : 0;
 	return code;

@@ -28,19 +28,27 @@
  *               may still lie in the poller's array. Therefore the memory goes to the poller
  *               [descriptor_poller.1], which frees it between two rounds [descriptor_poller.2]. OS
  *               threads may call as well; they sleep in a futex.
- * Prior art     Go's internal/poll.FD, where fdMutex also keeps a count and a closing bit in one
+ *               A read from a TCP socket that does not fill its buffer has emptied the socket, so
+ *               the next read would find nothing until the poller reports an event. It is left out
+ *               [descriptor.5] [descriptor.6]: the thread waits at once, and reads when it is woken.
+ *               An event may report the end of the stream together with the data before it. Then
+ *               no further event comes, so after such an event no read is left out.
+ * Prior art     Tokio, too, takes a read that does not fill its buffer for the last one. Go's
+ *               internal/poll.FD, where fdMutex also keeps a count and a closing bit in one
  *               word, so that the last call closes.
  * What parks    read, write, accept, connect, and your own calls by wp_io_call, on sockets, pipes,
  *               terminals, eventfds, timerfds and pidfds. A driver refuses other descriptors, such
  *               as regular files, with WP_UNSUPPORTED. getaddrinfo, open and fsync do not park:
  *               they block the carrier.
+ * Not promised  wp_io_read does not know of bytes that a socket holds back: if your program reads
+ *               urgent data or lets the system decrypt (kernel TLS), read by wp_io_call only.
  * Group's end   The close of a group ends every wait at a descriptor of the group's pollers with
  *               WP_CLOSED, also for OS threads and threads of other groups. It also ends every wait
  *               that would begin later (descriptor_poller.h). Calls that need not wait still work,
  *               until wp_io_close. A thread that a close hands back is in no call and no wait queue
  *               any more.
  * Spec          specs/io/Descriptor.tla: FdIsOurs, EventIsAlive, IoIsAlive, IoCompletionAtHome,
- *               EndWakesWaiter, ClosedInTheEnd.
+ *               EndWakesWaiter, ClosedInTheEnd, ReadinessNotLost, ReadsBeforeLate.
  * Evidence      make check-specs T=Descriptor, make stress T='readiness|descriptor', make conform
  *               T='^descriptor', tests/io/test_descriptor.py. */
 #ifndef WP_DESCRIPTOR_H
@@ -57,16 +65,22 @@ enum { WP_IO_CLOSING = 1, WP_IO_FREED = 2, WP_IO_USER = 4 };
 
 enum wp_io_side { WP_IO_READ = 0, WP_IO_WRITE = 1 };
 
-/* `users` is written by descriptor.1 to descriptor.4; `next` under the lock of the poller's list,
- * and after retirement by the thread that retires it; `back` under that lock; `fd` by the thread
- * that makes it and the thread that closes it; the other fields once, when it is made. */
+/* `users` is written by descriptor.1 to descriptor.4; `empty` by descriptor.5; `next` under the lock
+ * of the poller's list, and after retirement by the thread that retires it; `back` under that lock;
+ * `fd` by the thread that makes it and the thread that closes it; the other fields once, when it is
+ * made. */
 typedef struct wp_io {
 	int fd;
 	wp_atomic(uint32_t) users; /* calls under way, CLOSING, FREED */
 	wp_ready ready[2];
 	struct wp_io_poller *poller;
 	struct wp_io *next, **back;
+	/* The edges, and 1 more, at which a read has emptied the stream; 0: none has. */
+	wp_atomic(uint32_t) empty;
+	bool is_stream; /* a read that does not fill its buffer empties it */
 } wp_io;
+
+typedef int64_t wp_io_attempt(int fd, void *arg);
 
 /* cdef: begin */
 /* Starts a poller on each carrier of the group; they end with its close. `idle_spins` is how often
@@ -137,15 +151,37 @@ WP_API int wp_io_connect(wp_io *io, const struct sockaddr *address, socklen_t le
 			 int64_t deadline_ns);
 
 /* [before it is shared | wait-free] */
-WP_INLINE void wp__io_init(wp_io *io, int fd, struct wp_io_poller *poller)
+WP_INLINE void wp__io_init(wp_io *io, int fd, bool is_stream, struct wp_io_poller *poller)
 {
 	io->fd = fd;
+	io->is_stream = is_stream;
+	wp_init(&io->empty, 0);
 	io->poller = poller;
 	io->next = NULL;
 	io->back = NULL;
 	wp_init(&io->users, 0);
 	wp_ready_init(&io->ready[WP_IO_READ]);
 	wp_ready_init(&io->ready[WP_IO_WRITE]);
+}
+
+/* Notes that a read has emptied the stream. `seen` is what wp_ready_look returned before that read.
+ * [a counted user | wait-free] */
+WP_INLINE void wp__io_emptied(wp_io *io, uint32_t seen)
+{
+	/* [descriptor.5] relaxed: atomicity is enough, because the number itself says which edges
+	 * came before the read; pairs descriptor.6; upholds Descriptor!ReadinessNotLost. */
+	if (!(seen & WP_READY_MORE))
+		wp_store_relaxed(&io->empty, seen + 1);
+}
+
+/* Returns true if a read would find nothing: some read has emptied the stream since the last of these
+ * edges. [a counted user | wait-free] */
+WP_INLINE bool wp__io_is_empty(wp_io *io, uint32_t seen)
+{
+	/* [descriptor.6] relaxed: atomicity is enough, as for descriptor.5; pairs descriptor.5;
+	 * upholds Descriptor!ReadinessNotLost: a later edge has another number, and the thread sees
+	 * it under the lock, or is woken by it. */
+	return !(seen & WP_READY_MORE) && wp_load_relaxed(&io->empty) == seen + 1;
 }
 
 /* Counts a user. `flags` is 0 for a call; or CLOSING, or CLOSING with FREED, which is never
@@ -211,10 +247,9 @@ void wp__io_left(wp_waiter *waiter);
  * anew for each wait. [a counted user | parks] */
 int wp__io_await(wp_io *io, enum wp_io_side side, wp_waiter *waiter, uint32_t seen,
 		 int64_t deadline_ns, bool *is_told);
-/* Like wp_io_call, for a caller that is counted already and brings its waiter. [a counted user |
- * parks] */
-int wp__io_call(wp_io *io, enum wp_io_side side, wp_waiter *waiter,
-		int64_t (*attempt)(int fd, void *arg), void *arg, int64_t deadline_ns,
-		int64_t *result);
+/* Like wp_io_call, for a caller that is counted already and brings its waiter. `size`: the attempt
+ * reads from a stream into this many bytes; 0: it is another one. [a counted user | parks] */
+int wp__io_call(wp_io *io, enum wp_io_side side, wp_waiter *waiter, wp_io_attempt *attempt,
+		void *arg, size_t size, int64_t deadline_ns, int64_t *result);
 
 #endif

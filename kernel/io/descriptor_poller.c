@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -150,9 +151,10 @@ static bool tell(wp_io_poller *poller, const wp_driver_event *events, int count,
 		is_woken = is_woken || io == NULL;
 		told += io != NULL;
 		if (io != NULL && events[at].what & WP_DRIVER_READ)
-			wp_ready_tell(&io->ready[WP_IO_READ]);
+			wp_ready_tell(&io->ready[WP_IO_READ],
+				      (events[at].what & WP_DRIVER_DATA) != 0);
 		if (io != NULL && events[at].what & WP_DRIVER_WRITE)
-			wp_ready_tell(&io->ready[WP_IO_WRITE]);
+			wp_ready_tell(&io->ready[WP_IO_WRITE], false);
 	}
 	wp__count_many(&poller->events, told);
 	if ((told > 0 || is_blocking) && wp__worker_is_traced(worker_here()))
@@ -279,6 +281,15 @@ wp_poll_counts wp_io_counts(wp_group *group, uint32_t carrier)
 	};
 }
 
+static bool is_tcp(int fd)
+{
+	int protocol;
+	socklen_t length = sizeof(protocol);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0 &&
+	       protocol == IPPROTO_TCP;
+}
+
 int wp_io_new(wp_group *group, int fd, wp_io **io)
 {
 	wp_vthread *self = wp_vthread_current();
@@ -296,7 +307,7 @@ int wp_io_new(wp_group *group, int fd, wp_io **io)
 	made = malloc(sizeof(*made));
 	if (made == NULL)
 		return WP_SYSTEM;
-	wp__io_init(made, fd, poller);
+	wp__io_init(made, fd, is_tcp(fd), poller);
 	wp__io_poller_hold(poller);
 	code = wp__io_poller_add(poller, made);
 	if (code == WP_OK) {

@@ -104,7 +104,7 @@ static void *driver_open(int wakeup)
 
 static int driver_add(void *waits, int fd, void *of)
 {
-	struct epoll_event both = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+	struct epoll_event both = {.events = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET,
 				   .data.ptr = of};
 
 	BEFORE_ADD(waits);
@@ -175,6 +175,7 @@ static int driver_wait(void *waits, int64_t until_ns, wp_driver_event *events)
 		events[at].of = found[at].data.ptr;
 		events[at].what =
 			(has_failed || what & (EPOLLIN | EPOLLRDHUP) ? WP_DRIVER_READ : 0u) |
+			(has_failed || what & (EPOLLPRI | EPOLLRDHUP) ? 0u : WP_DRIVER_DATA) |
 			(has_failed || what & EPOLLOUT ? WP_DRIVER_WRITE : 0u);
 	}
 	return count;

@@ -67,15 +67,17 @@ static wp_waiter *take(wp_ready *ready)
 	return first;
 }
 
-void wp_ready_tell(wp_ready *ready)
+void wp_ready_tell(wp_ready *ready, bool is_data)
 {
 	wp_waiter *first;
+	uint32_t edges;
 
 	wp_lock_acquire(&ready->lock);
 	first = take(ready);
+	edges = (wp_ready_look(ready) + WP_READY_EDGE) | (is_data ? 0 : WP_READY_MORE);
 	/* [readiness.2] release; pairs readiness.1; upholds Descriptor!ReadinessNotLost: a thread
 	 * that sees the edge sees what came with it. */
-	wp_store_release(&ready->edges, wp_ready_look(ready) + 1);
+	wp_store_release(&ready->edges, edges);
 	wp_lock_release(&ready->lock);
 	if (first != NULL)
 		wp__waiter_grant(first);

@@ -4,7 +4,7 @@
  * the direction became ready.
  *
  *   thread                                   poller, for each edge
- *   [readiness.1] seen := edges              lock; [readiness.2] edges + 1
+ *   [readiness.1] seen := edges              lock; [readiness.2] edges + 2
  *   try the call; not ready:                   dequeue the first waiter; unlock; grant it
  *     lock; edges # seen: unlock, try again
  *           else: join the queue; unlock     a thread that closes the descriptor
@@ -29,10 +29,13 @@
 
 #include "thread/wait_queue.h"
 
+/* In `edges`: one of them has reported more than data, such as the end of a stream or an error. */
+enum { WP_READY_MORE = 1, WP_READY_EDGE = 2 };
+
 /* 32 bytes. `edges` is used by readiness.1 and readiness.2; the other fields are under the lock. */
 typedef struct wp_ready {
 	wp_lock lock;
-	wp_atomic(uint32_t) edges;
+	wp_atomic(uint32_t) edges; /* twice their number; WP_READY_MORE */
 	bool is_shut;
 	wp_wait_queue line;
 } wp_ready;
@@ -66,8 +69,9 @@ int wp__ready_wait(wp_ready *ready, wp_waiter *waiter, uint32_t seen, int64_t de
 		   bool *is_told);
 int wp_ready_wait(wp_ready *ready, uint32_t seen, int64_t deadline_ns, bool *is_told);
 
-/* Counts an edge and wakes the first waiter. [the poller | blocks briefly] */
-void wp_ready_tell(wp_ready *ready);
+/* Counts an edge and wakes the first waiter. `is_data`: the edge reports that data has come, and
+ * nothing more. [the poller | blocks briefly] */
+void wp_ready_tell(wp_ready *ready, bool is_data);
 /* Wakes the next waiter, because there may be more data. [a woken thread | blocks briefly] */
 void wp_ready_pass(wp_ready *ready);
 /* Ends every present and later wait with WP_CLOSED. [any thread | blocks briefly] */

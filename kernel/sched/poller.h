@@ -165,12 +165,18 @@ typedef struct wp_carrier_io {
 /* A driver is the part of a poller of io/ that waits in the system. It has each of these functions;
  * `waits` is what its open has returned. io/descriptor_poller.h lists the drivers and calls them.
  */
-enum { WP_DRIVER_READ = 1, WP_DRIVER_WRITE = 2, WP_DRIVER_EVENTS = 128 /* of one round */ };
+enum {
+	WP_DRIVER_READ = 1,
+	WP_DRIVER_WRITE = 2,
+	WP_DRIVER_DATA = 4,
+	WP_DRIVER_EVENTS = 128 /* of one round */
+};
 
 typedef struct wp_driver_event {
 	void *of; /* the pointer given to add; NULL: the wakeup */
 	/* WP_DRIVER_READ, WP_DRIVER_WRITE: the directions that may be ready; for a descriptor that
-	 * has failed, both */
+	 * has failed, both. WP_DRIVER_DATA: data can be read, and nothing else has happened: no end,
+	 * no error, no urgent data. A driver that cannot tell leaves it out. */
 	uint32_t what;
 } wp_driver_event;
 

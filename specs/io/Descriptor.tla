@@ -5,11 +5,13 @@
 (* reports that the descriptor is ready, a deadline passes, the descriptor *)
 (* is closed, the poller itself ends, or the thread's own group is closed. *)
 (* A report of readiness wakes one thread, which reads and then passes the *)
-(* report on to the next thread in line.                                   *)
+(* report on to the next thread in line. A read that does not fill its     *)
+(* buffer has emptied the stream, so the next read is left out until the   *)
+(* poller reports an event.                                                *)
 (*                                                                         *)
 (* Code       kernel/io/descriptor.h, descriptor_call.c, descriptor.c,     *)
 (*            descriptor_poller.h, descriptor_poller.c, readiness.h,       *)
-(*            readiness.c: [readiness.1]..[descriptor.4].                  *)
+(*            readiness.c: [readiness.1]..[descriptor.6].                  *)
 (* Abstracts  the two directions, reading and writing, to one; a grant and *)
 (*            the park that it ends to one step (WaitQueue); what is done  *)
 (*            under the lock of the direction to one step; the way of a    *)
@@ -21,12 +23,16 @@
 (*            edge.                                                        *)
 (* Promises   ReadinessNotLost, CloseWakesWaiter, EndWakesWaiter,          *)
 (*            EndWalksListed, ClosedInTheEnd, FdIsOurs, EventIsAlive,      *)
-(*            IoIsAlive, IoCompletionAtHome (safety); ReadsAll (liveness). *)
+(*            IoIsAlive, IoCompletionAtHome, ReadsBeforeLate (safety);     *)
+(*            ReadsAll (liveness).                                         *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
   Readers,   \* each reads once
+  Amount,    \* of data in the stream
+  Size,      \* how much a reader's buffer holds
+  Finishes,  \* TRUE: after all data, the end of the stream arrives
   Closes,    \* TRUE: the descriptor may be closed, at any time
   Timeouts,  \* the number of waits that may end by their deadline
   Ends,      \* TRUE: the poller's group may be closed, at any time, and the poller then ends
@@ -36,8 +42,12 @@ CONSTANTS
 VARIABLES
   data,     \* how much can be read
   coming,   \* how much has yet to arrive
+  finished, \* the end of the stream has arrived: every read returns at once
   edge,     \* poller -> TRUE if the system has an event for this poller
-  edges,    \* the number of events that the descriptor has had
+  taken,    \* poller -> TRUE if the event that it has taken reports more than data
+  edges,    \* twice the number of events that the descriptor has had, and 1 more if one of them
+            \* has reported more than data
+  empty,    \* 1 more than the value of `edges` for which a read has emptied the stream; 0: none has
   line,     \* the readers that wait, in order
   shut,     \* the direction is closed
   users,    \* the number of calls under way, including close and free
@@ -48,12 +58,13 @@ VARIABLES
   pc,       \* thread -> its next step
   seen,     \* reader -> the count of edges that it read before its attempt
   told,     \* readers that readiness has woken
+  skipped,  \* readers that wait, and have left out the read that would have come before
   left,     \* timeouts that are still to come
   listed    \* whether the poller's list has the descriptor: "not yet", "yes", "no more"; "refused"
             \* if the poller had ended
 
-vars == <<data, coming, edge, edges, line, shut, users, closing, freed, open, memory, pc, seen,
-          told, left, listed>>
+vars == <<data, coming, finished, edge, taken, edges, empty, line, shut, users, closing, freed, open,
+          memory, pc, seen, told, skipped, left, listed>>
 
 Pollers == {"home", "other"}
 Threads == Readers \cup {"closer"} \cup Pollers
@@ -61,28 +72,34 @@ Threads == Readers \cup {"closer"} \cup Pollers
 \* The descriptor is registered with the poller of this carrier, whichever carrier runs the thread
 \* that opens it.
 At == "home"
-All == Cardinality(Readers)
+\* The most that `edges` can be.
+Most == 2 * (Amount + 1) + 1
 
 TypeOK ==
-  /\ {data, coming} \subseteq 0 .. All
-  /\ edge \in [Pollers -> BOOLEAN]
-  /\ edges \in 0 .. All
+  /\ {data, coming} \subseteq 0 .. Amount
+  /\ {edge, taken} \subseteq [Pollers -> BOOLEAN]
+  /\ edges \in 0 .. Most
+  /\ empty \in 0 .. Most + 1
   /\ \A i \in 1 .. Len(line) : line[i] \in Readers
-  /\ {shut, closing, freed, open} \subseteq BOOLEAN
-  /\ users \in 0 .. All + 1
+  /\ {finished, shut, closing, freed, open} \subseteq BOOLEAN
+  /\ users \in 0 .. Cardinality(Readers) + 1
   /\ memory \in {"used", "retired", "freed"}
-  /\ pc \in [Threads -> {"begin", "look", "read", "wait", "parked", "pass", "end", "final", "leave",
-                         "done", "start", "shut", "closed", "poll", "event", "over", "gone"}]
-  /\ seen \in [Readers -> 0 .. All]
-  /\ told \subseteq Readers
+  /\ pc \in [Threads -> {"begin", "look", "check", "read", "note", "wait", "parked", "last", "pass",
+                         "end", "final", "leave", "done", "start", "shut", "closed", "poll", "event",
+                         "over", "gone"}]
+  /\ seen \in [Readers -> 0 .. Most]
+  /\ {told, skipped} \subseteq SUBSET Readers
   /\ left \in 0 .. Timeouts
   /\ listed \in {"not yet", "yes", "no more", "refused"}
 
 Init ==
   /\ data = 0
-  /\ coming = All
+  /\ coming = Amount
+  /\ finished = FALSE
   /\ edge = [p \in Pollers |-> FALSE]
+  /\ taken = [p \in Pollers |-> FALSE]
   /\ edges = 0
+  /\ empty = 0
   /\ line = <<>>
   /\ shut = FALSE
   /\ users = 0
@@ -95,10 +112,12 @@ Init ==
                                [] OTHER -> "poll"]
   /\ seen = [r \in Readers |-> 0]
   /\ told = {}
+  /\ skipped = {}
   /\ left = Timeouts
   /\ listed = IF Ends THEN "not yet" ELSE "yes"
 
-System == <<data, coming, edge>>
+System == <<data, coming, finished, edge, taken>>
+Reads  == <<empty, skipped>>
 Life   == <<users, closing, freed, open, memory>>
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Without(r) == SelectSeq(line, LAMBDA x : x # r)
@@ -111,7 +130,18 @@ Arrive ==
   /\ coming' = coming - 1
   /\ data' = data + 1
   /\ edge' = [edge EXCEPT ![At] = listed = "yes"]
-  /\ UNCHANGED <<edges, line, shut, Life, pc, seen, told, left, listed>>
+  /\ UNCHANGED <<finished, taken, edges, line, shut, Reads, Life, pc, seen, told, left, listed>>
+
+\* The end of the stream arrives, or an error, or urgent data: one event may report it and the data
+\* before it.
+Finish ==
+  /\ Finishes
+  /\ coming = 0
+  /\ ~finished
+  /\ open
+  /\ finished' = TRUE
+  /\ edge' = [edge EXCEPT ![At] = listed = "yes"]
+  /\ UNCHANGED <<data, coming, taken, edges, line, shut, Reads, Life, pc, seen, told, left, listed>>
 
 (* Making the descriptor.  A lock guards the poller's list, and a poller that ends holds this lock
    while it walks the list. *)
@@ -127,8 +157,8 @@ Register ==
      THEN /\ listed' = "refused"
           /\ UNCHANGED edge
      ELSE /\ listed' = "yes"
-          /\ edge' = [edge EXCEPT ![At] = data > 0]
-  /\ UNCHANGED <<data, coming, edges, line, shut, Life, pc, seen, told, left>>
+          /\ edge' = [edge EXCEPT ![At] = data > 0 \/ finished]
+  /\ UNCHANGED <<data, coming, finished, taken, edges, line, shut, Reads, Life, pc, seen, told, left>>
 
 (* A reader, on any carrier. *)
 
@@ -141,24 +171,53 @@ Begin(r) ==                   \* [descriptor.1]
           /\ UNCHANGED users
      ELSE /\ Goto(r, "look")
           /\ users' = users + 1
-  /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, memory, seen, told, left, listed>>
+  /\ UNCHANGED <<System, edges, line, shut, Reads, closing, freed, open, memory, seen, told, left,
+                 listed>>
 
-\* The reader reads the count of edges before its attempt.
+\* The reader reads the count of edges before its attempt. After an edge that has reported more than
+\* data, it does not leave the attempt out.
 Look(r) ==                    \* [readiness.1]
   /\ pc[r] = "look"
   /\ seen' = [seen EXCEPT ![r] = edges]
-  /\ Goto(r, "read")
-  /\ UNCHANGED <<System, edges, line, shut, Life, told, left, listed>>
+  /\ Goto(r, IF edges % 2 = 1 THEN "read" ELSE "check")
+  /\ UNCHANGED <<System, edges, line, shut, Reads, Life, told, left, listed>>
 
-\* The reader makes its system call, which reads the data if there is some.
+\* If a read has emptied the stream since the last of these edges, the reader leaves its own read
+\* out.
+Check(r) ==                   \* [descriptor.6]
+  /\ pc[r] = "check"
+  /\ IF empty = seen[r] + 1
+     THEN /\ Goto(r, "wait")
+          /\ skipped' = skipped \cup {r}
+     ELSE /\ Goto(r, "read")
+          /\ UNCHANGED skipped
+  /\ UNCHANGED <<System, edges, line, shut, empty, Life, seen, told, left, listed>>
+
+Least(a, b) == IF a < b THEN a ELSE b
+HasRead(r) == IF r \in told THEN "pass" ELSE "end"
+
+\* The reader makes its system call, which reads data if there is some, as much as the buffer holds.
+\* If the buffer is not full after that, the stream was empty.
 Read(r) ==
   /\ pc[r] = "read"
-  /\ IF data = 0
-     THEN /\ Goto(r, "wait")
-          /\ UNCHANGED data
-     ELSE /\ data' = data - 1
-          /\ Goto(r, IF r \in told THEN "pass" ELSE "end")
-  /\ UNCHANGED <<coming, edge, edges, line, shut, Life, seen, told, left, listed>>
+  /\ data' = data - Least(data, Size)
+  /\ Goto(r, CASE data = 0 /\ ~finished                     -> "wait"
+               [] 0 < data /\ data < Size /\ seen[r] % 2 = 0 -> "note"
+               [] OTHER                                     -> HasRead(r))
+  /\ UNCHANGED <<coming, finished, edge, taken, edges, line, shut, Reads, Life, seen, told, left,
+                 listed>>
+
+\* The reader notes that the stream was empty, and since which edge. After an edge that has reported
+\* more than data, it does not.
+Note(r) ==                    \* [descriptor.5]
+  /\ pc[r] = "note"
+  /\ empty' = seen[r] + 1
+  /\ Goto(r, HasRead(r))
+  /\ UNCHANGED <<System, edges, line, shut, skipped, Life, seen, told, left, listed>>
+
+\* The place of a reader whose wait ends without a report: if it has left its read out, it reads
+\* after all.
+GivesUp(r) == IF r \in skipped THEN "last" ELSE "end"
 
 \* Under the lock the reader checks whether the direction is shut or an edge has come since it read
 \* the count. If neither is true, the reader joins the line.
@@ -166,14 +225,16 @@ Wait(r) ==
   /\ pc[r] = "wait"
   /\ told' = told \ {r}
   /\ IF shut
-     THEN /\ Goto(r, "end")
-          /\ UNCHANGED line
+     THEN /\ Goto(r, GivesUp(r))
+          /\ UNCHANGED <<line, skipped>>
      ELSE IF seen[r] # edges
      THEN /\ Goto(r, "look")
+          /\ skipped' = skipped \ {r}
           /\ UNCHANGED line
      ELSE /\ Goto(r, "parked")
           /\ line' = Append(line, r)
-  /\ UNCHANGED <<System, edges, shut, Life, seen, left, listed>>
+          /\ UNCHANGED skipped
+  /\ UNCHANGED <<System, edges, shut, empty, Life, seen, left, listed>>
 
 \* The reader's deadline passes, and the reader leaves the line. A reader that was granted is not in
 \* the line any more.
@@ -183,15 +244,25 @@ Timeout(r) ==
   /\ left > 0
   /\ left' = left - 1
   /\ line' = Without(r)
+  /\ Goto(r, GivesUp(r))
+  /\ UNCHANGED <<System, edges, shut, Reads, Life, seen, told, listed>>
+
+\* The reader makes the system call that it has left out.
+Last(r) ==
+  /\ pc[r] = "last"
+  /\ data' = data - Least(data, Size)
+  /\ skipped' = skipped \ {r}
   /\ Goto(r, "end")
-  /\ UNCHANGED <<System, edges, shut, Life, seen, told, listed>>
+  /\ UNCHANGED <<coming, finished, edge, taken, edges, line, shut, empty, Life, seen, told, left,
+                 listed>>
 
 \* The first reader in line is told that the descriptor is ready.
 Tell ==
   IF line = <<>>
-  THEN UNCHANGED <<line, told>>
+  THEN UNCHANGED <<line, told, skipped>>
   ELSE /\ line' = Tail(line)
        /\ told' = told \cup {Head(line)}
+       /\ skipped' = skipped \ {Head(line)}
 
 \* The next step of each thread, when thread t goes to `where` and the first reader in line
 \* continues.
@@ -206,7 +277,7 @@ Pass(r) ==
   /\ pc[r] = "pass"
   /\ Tell
   /\ Granted("end", r)
-  /\ UNCHANGED <<System, edges, shut, Life, seen, left, listed>>
+  /\ UNCHANGED <<System, edges, shut, empty, Life, seen, left, listed>>
 
 \* The reader's group is closed. A reader that waits leaves the line. A reader that was woken passes
 \* the report of readiness on.
@@ -215,12 +286,13 @@ Die(r) ==
   /\ \/ /\ pc[r] = "parked"
         /\ r \in InLine
         /\ line' = Without(r)
+        /\ skipped' = skipped \ {r}
         /\ Goto(r, "end")
      \/ /\ pc[r] = "look"
         /\ r \in told
         /\ Goto(r, "pass")
-        /\ UNCHANGED line
-  /\ UNCHANGED <<System, edges, shut, Life, seen, told, left, listed>>
+        /\ UNCHANGED <<line, skipped>>
+  /\ UNCHANGED <<System, edges, shut, empty, Life, seen, told, left, listed>>
 
 After(t) == IF t = "closer" /\ ~freed THEN "closed" ELSE "done"
 
@@ -233,7 +305,8 @@ End(t) ==
           /\ UNCHANGED users
      ELSE /\ Goto(t, After(t))
           /\ users' = users - 1
-  /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, memory, seen, told, left, listed>>
+  /\ UNCHANGED <<System, edges, line, shut, Reads, closing, freed, open, memory, seen, told, left,
+                 listed>>
 
 \* The last call takes the descriptor off the poller's list, under the list's lock, and closes it.
 Final(t) ==
@@ -243,7 +316,8 @@ Final(t) ==
   /\ open' = FALSE
   /\ edge' = [p \in Pollers |-> FALSE]
   /\ Goto(t, "leave")
-  /\ UNCHANGED <<data, coming, edges, line, shut, users, closing, freed, memory, seen, told, left>>
+  /\ UNCHANGED <<data, coming, finished, taken, edges, line, shut, Reads, users, closing, freed,
+                 memory, seen, told, left>>
 
 \* The last call of all gives the memory to the poller: [descriptor.4] ([descriptor_poller.1]
 \* [descriptor_poller.3] [descriptor_poller.4]).
@@ -252,7 +326,7 @@ Leave(t) ==
   /\ users' = users - 1
   /\ memory' = IF users = 1 /\ freed THEN "retired" ELSE memory
   /\ Goto(t, After(t))
-  /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, seen, told, left, listed>>
+  /\ UNCHANGED <<System, edges, line, shut, Reads, closing, freed, open, seen, told, left, listed>>
 
 (* Closing the descriptor, and then freeing it. *)
 
@@ -264,7 +338,7 @@ Close ==                      \* [descriptor.1]
   /\ users' = users + 1
   /\ closing' = TRUE
   /\ Goto("closer", "shut")
-  /\ UNCHANGED <<System, edges, line, shut, freed, open, memory, seen, told, left, listed>>
+  /\ UNCHANGED <<System, edges, line, shut, Reads, freed, open, memory, seen, told, left, listed>>
 
 \* The free begins. Other calls may still be under way.
 Free ==                       \* [descriptor.1]
@@ -272,33 +346,38 @@ Free ==                       \* [descriptor.1]
   /\ users' = users + 1
   /\ freed' = TRUE
   /\ Goto("closer", "end")
-  /\ UNCHANGED <<System, edges, line, shut, closing, open, memory, seen, told, left, listed>>
+  /\ UNCHANGED <<System, edges, line, shut, Reads, closing, open, memory, seen, told, left, listed>>
 
 \* Under the lock the close shuts the direction and wakes all readers in line.
 Shut ==
   /\ pc["closer"] = "shut"
   /\ shut' = TRUE
   /\ line' = <<>>
-  /\ pc' = [t \in Threads |-> IF t = "closer" \/ t \in InLine THEN "end" ELSE pc[t]]
-  /\ UNCHANGED <<System, edges, Life, seen, told, left, listed>>
+  /\ pc' = [t \in Threads |-> CASE t = "closer" -> "end"
+                               [] t \in InLine -> GivesUp(t)
+                               [] OTHER -> pc[t]]
+  /\ UNCHANGED <<System, edges, Reads, Life, seen, told, left, listed>>
 
 (* The pollers. *)
 
-\* The poller begins a round. It gets its events in an array that points to descriptors.
+\* The poller begins a round. It gets its events in an array that points to descriptors. An event
+\* reports what is true now.
 Take(p) ==
   /\ pc[p] = "poll"
   /\ edge[p]
   /\ edge' = [edge EXCEPT ![p] = FALSE]
+  /\ taken' = [taken EXCEPT ![p] = finished]
   /\ Goto(p, "event")
-  /\ UNCHANGED <<data, coming, edges, line, shut, Life, seen, told, left, listed>>
+  /\ UNCHANGED <<data, coming, finished, edges, line, shut, Reads, Life, seen, told, left, listed>>
 
 \* Under the lock the poller counts the edge and wakes a reader.
 Event(p) ==                   \* [readiness.2]
   /\ pc[p] = "event"
-  /\ edges' = edges + 1
+  /\ edges' = edges + 2 + (IF taken[p] /\ edges % 2 = 0 THEN 1 ELSE 0)
+  /\ taken' = [taken EXCEPT ![p] = FALSE]
   /\ Tell
   /\ Granted("poll", p)
-  /\ UNCHANGED <<System, shut, Life, seen, left, listed>>
+  /\ UNCHANGED <<data, coming, finished, edge, shut, empty, Life, seen, left, listed>>
 
 \* The poller frees the memory between two rounds, or when its own memory is freed.
 Reclaim(p) ==                 \* [descriptor_poller.2]
@@ -306,7 +385,7 @@ Reclaim(p) ==                 \* [descriptor_poller.2]
   /\ memory = "retired"
   /\ p = At
   /\ memory' = "freed"
-  /\ UNCHANGED <<System, edges, line, shut, users, closing, freed, open, pc, seen, told, left,
+  /\ UNCHANGED <<System, edges, line, shut, Reads, users, closing, freed, open, pc, seen, told, left,
                  listed>>
 
 \* The poller ends. It takes the lock of its list, so that no more descriptors are added.
@@ -314,35 +393,38 @@ Over ==
   /\ Ends
   /\ pc["home"] = "poll"
   /\ Goto("home", IF listed = "yes" THEN "over" ELSE "gone")
-  /\ UNCHANGED <<System, edges, line, shut, Life, seen, told, left, listed>>
+  /\ UNCHANGED <<System, edges, line, shut, Reads, Life, seen, told, left, listed>>
 
 \* The ending poller shuts each listed descriptor, under the lock of its direction.
 Walk ==
   /\ IsWalked
   /\ shut' = TRUE
   /\ line' = <<>>
-  /\ pc' = [t \in Threads |-> IF t = "home" THEN "gone" ELSE IF t \in InLine THEN "end" ELSE pc[t]]
-  /\ UNCHANGED <<System, edges, Life, seen, told, left, listed>>
+  /\ pc' = [t \in Threads |-> CASE t = "home" -> "gone"
+                               [] t \in InLine -> GivesUp(t)
+                               [] OTHER -> pc[t]]
+  /\ UNCHANGED <<System, edges, Reads, Life, seen, told, left, listed>>
 
 Finished ==
   /\ \A r \in Readers : \/ pc[r] = "done"
-                        \/ pc[r] = "parked" /\ coming + data = 0
+                        \/ pc[r] = "parked" /\ coming + data = 0 /\ ~Finishes
   /\ UNCHANGED vars
 
 Reader(r) ==
-  \/ Begin(r) \/ Look(r) \/ Read(r) \/ Wait(r) \/ Timeout(r) \/ Pass(r)
-  \/ End(r) \/ Final(r) \/ Leave(r)
+  \/ Begin(r) \/ Look(r) \/ Check(r) \/ Read(r) \/ Note(r) \/ Wait(r) \/ Timeout(r) \/ Last(r)
+  \/ Pass(r) \/ End(r) \/ Final(r) \/ Leave(r)
 
 Closer == Close \/ Shut \/ Free \/ End("closer") \/ Final("closer") \/ Leave("closer")
 Poller(p) == Take(p) \/ Event(p) \/ Reclaim(p) \/ (p = "home" /\ (Over \/ Walk))
 Next ==
-  \/ Arrive \/ Register \/ (\E r \in Readers : Reader(r) \/ Die(r)) \/ Closer
+  \/ Arrive \/ Finish \/ Register \/ (\E r \in Readers : Reader(r) \/ Die(r)) \/ Closer
   \/ (\E p \in Pollers : Poller(p)) \/ Finished
 
 Spec == Init /\ [][Next]_vars
 FairSpec ==
   /\ Spec
   /\ WF_vars(Arrive)
+  /\ WF_vars(Finish)
   /\ \A p \in Pollers : WF_vars(Poller(p))
   /\ \A r \in Readers : WF_vars(Reader(r))
 
@@ -351,12 +433,12 @@ FairSpec ==
 \* Reader r was woken by a report of readiness, and is about to read or to pass the report on.
 IsActive(r) ==
   /\ r \in told
-  /\ pc[r] \in {"look", "read", "pass"}
+  /\ pc[r] \in {"look", "check", "read", "note", "pass"}
 
 \* While the descriptor is ready, no reader waits, unless a poller is about to wake a reader, or a
 \* woken reader is still on its way.
 ReadinessNotLost ==
-  line # <<>> /\ data > 0 /\ pc["home"] \notin {"over", "gone"} =>
+  line # <<>> /\ (data > 0 \/ finished) /\ pc["home"] \notin {"over", "gone"} =>
     \/ \E p \in Pollers : edge[p] \/ pc[p] = "event"
     \/ \E r \in Readers : IsActive(r)
 
@@ -370,7 +452,7 @@ EndWakesWaiter == pc["home"] = "gone" => line = <<>>
 EndWalksListed == IsWalked => listed = "yes"
 
 \* No call uses a descriptor's number after the number was closed.
-FdIsOurs == \A r \in Readers : pc[r] = "read" => open
+FdIsOurs == \A r \in Readers : pc[r] \in {"read", "last"} => open
 \* While a poller has an event that points to a descriptor, the descriptor's memory is not freed.
 EventIsAlive == \A p \in Pollers : pc[p] = "event" => memory # "freed"
 
@@ -389,6 +471,9 @@ IoIsAlive == memory # "used" => \A t \in Readers \cup {"closer"} : ~IsInside(t)
 \* thread that was stolen continues there.
 IoCompletionAtHome == pc["other"] # "event"
 
-\* Each reader eventually reads, if enough data arrives.
+\* No call ends for its deadline, or for a close, before it has tried to read.
+ReadsBeforeLate == \A r \in Readers : pc[r] = "end" => r \notin skipped
+
+\* Each reader eventually reads data or the end of the stream.
 ReadsAll == \A r \in Readers : <>(pc[r] = "done")
 =============================================================================

@@ -2,7 +2,7 @@
  * state_ahead.h - several threads find out where states lead, before the search comes to them.
  *
  * Spec      none.
- * Evidence  tests/judge/explore/test_parallel.py. */
+ * Evidence  tests/judge/explore/test_ahead.py. */
 #ifndef WP_EXPLORER_STATE_AHEAD_H
 #define WP_EXPLORER_STATE_AHEAD_H
 
@@ -24,12 +24,10 @@ typedef struct explore_edge {
 	const uint32_t *record;
 } explore_edge;
 
-/* NULL: no memory, so the search does all itself. */
-struct explore_ahead *explore_ahead_new(int threads);
 void explore_ahead_free(struct explore_ahead *ahead);
 
-/* Call this before the search expands the state. Returns true if it was foreseen. Otherwise the
- * search has to expand it. */
+/* Call this before the search expands the state. The threads start when enough states are queued.
+ * Returns true if the state was foreseen. Otherwise the search has to expand it. */
 bool explore_ahead_of(explore_space *space, uint32_t state, explore_foreseen *foreseen);
 
 /* Reads the next edge and moves `words` on to the one after it. */

@@ -10,6 +10,7 @@
  * Evidence      tests/judge/explore/test_engines.py. */
 #include "state_ahead.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,6 +164,25 @@ bool explore_space_note(explore_space *space, uint32_t state, uint32_t parent, i
 
 /* Edges. */
 
+static void forget_kept(explore_space *space)
+{
+	free(space->kept);
+	free(space->kept_from);
+	space->kept = space->kept_from = NULL;
+	space->kept_count = space->kept_room = space->kept_states = space->kept_from_room = 0;
+}
+
+/* The tables need the memory of the edges. */
+static void give_up_kept(explore_budget *budget)
+{
+	explore_space *space =
+		(explore_space *)(void *)((char *)budget - offsetof(explore_space, budget));
+
+	budget->used -= ((uint64_t)space->kept_room + space->kept_from_room) * sizeof(*space->kept);
+	forget_kept(space);
+	space->keeps_no_more = true;
+}
+
 static uint32_t *with_room(explore_space *space, uint32_t *items, uint32_t count, uint32_t *room)
 {
 	uint64_t wanted = *room + *room / 4 + 1024, most = space->budget.most;
@@ -214,6 +234,7 @@ bool explore_space_init(explore_space *space, explore_program *program,
 {
 	memset(space, 0, sizeof(*space));
 	space->budget.most = options->max_bytes;
+	space->budget.give_up = give_up_kept;
 	return explore_machine_init(&space->machine, program, options);
 }
 
@@ -225,10 +246,7 @@ static void empty(explore_space *space)
 	free(space->taken);
 	space->parents = NULL;
 	space->taken = NULL;
-	free(space->kept);
-	free(space->kept_from);
-	space->kept = space->kept_from = NULL;
-	space->kept_count = space->kept_room = space->kept_states = space->kept_from_room = 0;
+	forget_kept(space);
 	space->keeps_no_more = false;
 	space->ways_room = 0;
 	space->budget.used = 0;

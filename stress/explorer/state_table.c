@@ -16,6 +16,10 @@ void *explore_budget_resize(explore_budget *budget, void *old, size_t old_bytes,
 	uint64_t used = budget->used - old_bytes + new_bytes;
 	void *resized;
 
+	if (budget->most && used > budget->most && budget->give_up) {
+		budget->give_up(budget);
+		used = budget->used - old_bytes + new_bytes;
+	}
 	if (budget->most && used > budget->most) {
 		budget->is_spent = true;
 		return NULL;

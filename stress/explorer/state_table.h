@@ -21,8 +21,10 @@
 /* The memory that all tables of an exploration may use together. */
 typedef struct explore_budget {
 	uint64_t used, most; /* bytes; most 0: no bound */
-	bool is_spent;       /* an allocation would have exceeded `most` */
-	bool is_failed;      /* the system had no more memory */
+	/* Gives back what the search can do without. NULL: nothing. */
+	void (*give_up)(struct explore_budget *budget);
+	bool is_spent;  /* an allocation would have exceeded `most` */
+	bool is_failed; /* the system had no more memory */
 } explore_budget;
 
 typedef struct explore_table {

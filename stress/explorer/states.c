@@ -431,7 +431,6 @@ void explore_space_search(explore_space *space, explore_program *program,
 	else if (options->sample)
 		explore_space_sample(space, report);
 	else {
-		space->ahead = explore_ahead_new(options->jobs > 1 ? options->jobs : 1);
 		if (merges(space))
 			search_merged(space, start, report);
 		else

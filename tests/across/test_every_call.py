@@ -18,8 +18,8 @@ TWINS = {  # a case; a file, the old text and the new text; what is printed
         "pool", "pool_threads.c", "\tif (code != 0)\n\t\treturn code;\n\tif (pool->config.stack",
         "\tif (pool->config.stack", "(pthread_attr_init): crashed"),
     "a failed io that is given out": (
-        "sockets", "descriptor_poller.c", "\twp__io_init(made, fd, poller);\n",
-        "\twp__io_init(made, fd, poller);\n\t*io = made;\n", "(epoll_ctl add): "),
+        "sockets", "descriptor_poller.c", "\twp__io_init(made, fd, is_tcp(fd), poller);\n",
+        "\twp__io_init(made, fd, is_tcp(fd), poller);\n\t*io = made;\n", "(epoll_ctl add): "),
     "a failed io that is not freed": (
         "sockets", "descriptor_poller.c", "\t\tfree(made);\n", "", "(epoll_ctl add): lost"),
 }  # fmt: skip

@@ -32,6 +32,10 @@ CASES = (
     "edge",
     "edge_wraps",
     "end_of_file",
+    "stream_end",
+    "stream_urgent",
+    "stream_late",
+    "stream_closed",
     "beside",
 )
 SERVER = ("server", "exhausted")
@@ -46,6 +50,8 @@ TWINS = {
     "descriptor_dies_inside": "dies",
     "descriptor_looks_late": "edge",
     "descriptor_kept_at_end": "end_of_file",
+    "descriptor_end_unseen": "stream_end",
+    "descriptor_late_unread": "stream_late",
 }
 
 
@@ -100,6 +106,40 @@ def test_a_poller_that_sets_its_timer_at_other_times_is_seen(
         tmp_path, "descriptor", "plain", "driver_epoll.c", old, new, *TIMERS, "-DPATIENCE_S=2"
     )
     assert run(command, "near").returncode != 0
+
+
+READS = ("-Wl,--wrap=read", "-DWITH_READS")
+
+
+def reads(command: list[str]) -> tuple[int, int]:
+    """Return how often 100 messages and the end are read, from TCP and from another socket."""
+    ended = run(command, "stream_reads")
+    assert ended.returncode == 0, ended.stderr
+    tcp, other = map(int, ended.stdout.split())
+    return tcp, other
+
+
+def test_a_read_that_would_find_nothing_is_left_out(compiled: Compiled) -> None:
+    """The first read finds nothing. Without TCP, so does one after each message."""
+    tcp, other = reads(compiled("descriptor", "plain", *READS))
+    assert (tcp, other) == (102, 202)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "case"),
+    [
+        ("driver_epoll.c", "what & (EPOLLPRI | EPOLLRDHUP)", "what & EPOLLPRI", "stream_end"),
+        ("driver_epoll.c", "what & (EPOLLPRI | EPOLLRDHUP)", "what & EPOLLRDHUP", "stream_urgent"),
+        ("driver_epoll.c", "EPOLLIN | EPOLLPRI | EPOLLOUT", "EPOLLIN | EPOLLOUT", "stream_urgent"),
+        ("descriptor_call.c", "code == WP_TIMEOUT || code == WP_CLOSED", "code == WP_TIMEOUT",
+         "stream_closed"),
+    ],
+)  # fmt: skip
+def test_a_read_that_is_left_out_wrongly_is_seen(
+    file: str, old: str, new: str, case: str, tmp_path: Path
+) -> None:
+    command = compiling.broken(tmp_path, "descriptor", "plain", file, old, new, "-DPATIENCE_S=2")
+    assert run(command, case).returncode != 0
 
 
 @pytest.mark.parametrize("twin", TWINS)

@@ -57,7 +57,7 @@ static watch *make(place *at, wp_io_poller *poller, int fd)
 
 	if (made == NULL)
 		return NULL;
-	wp__io_init(&made->io, fd, poller);
+	wp__io_init(&made->io, fd, false, poller);
 	wp__io_poller_hold(poller);
 	if (!wp__io_poller_list(poller, &made->io)) {
 		wp__io_poller_free(poller);
@@ -97,8 +97,8 @@ static void has_changed(watch *one, uint32_t others)
 {
 	one->files++;
 	for (; others > 0; others--) {
-		wp_ready_tell(&one->io.ready[WP_IO_READ]);
-		wp_ready_tell(&one->io.ready[WP_IO_WRITE]);
+		wp_ready_tell(&one->io.ready[WP_IO_READ], false);
+		wp_ready_tell(&one->io.ready[WP_IO_WRITE], false);
 	}
 }
 

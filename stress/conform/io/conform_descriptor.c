@@ -7,9 +7,12 @@
  *   begin; wp__io_call; end   data + 1, and an   all retired: free   begin, CLOSING; shut; end
  *   the last: close it          edge, while it   an edge: take it,   begin, FREED; end
  *                               is open            and wake a reader
+ *                             the end, and an
+ *                               edge
  *
  * Why it works  The system's part of the descriptor is one word: the data that can be read, whether
- *               an event is pending, and whether the number is this file's. The readers are OS
+ *               the stream has ended, whether an event is pending, and whether the number is this
+ *               file's. A buffer holds two of the data, so that one alone does not fill it. The readers are OS
  *               threads. The deadline may come at any time while one sleeps.
  * Spec          specs/io/Descriptor.tla. Compared by wakeproof conform -t '^descriptor'. */
 #include "io/descriptor.h"
@@ -18,7 +21,7 @@
 #include "io/descriptor_poller.h"
 #include "stress.h"
 
-enum { READERS = 2, LATE = 1, OPEN = 1, EDGE = 2, DATA = 4 };
+enum { READERS = 2, LATE = 1, SIZE = 2, OPEN = 1, EDGE = 2, FINISHED = 4, DATA = 8 };
 
 struct state {
 	wp_io io;
@@ -32,7 +35,8 @@ _Static_assert(offsetof(struct state, io.users) == 4, "USERS");
 _Static_assert(offsetof(struct state, io.ready[WP_IO_READ].lock.state) == 8, "LOCK");
 _Static_assert(offsetof(struct state, io.ready[WP_IO_READ].edges) == 12, "EDGES");
 _Static_assert(offsetof(struct state, io.ready[WP_IO_READ].is_shut) == 16, "SHUT");
-_Static_assert(offsetof(struct state, system) == 96, "SYSTEM");
+_Static_assert(offsetof(struct state, io.empty) == 96, "EMPTY");
+_Static_assert(offsetof(struct state, system) == 104, "SYSTEM");
 _Static_assert(offsetof(struct state, waiters) == 128, "WAITERS");
 _Static_assert(sizeof(wp_waiter) == 80, "EACH");
 _Static_assert(offsetof(wp_waiter, line) == 16, "LINE");
@@ -41,7 +45,7 @@ _Static_assert(offsetof(struct state, poller.retired) == 512, "RETIRED");
 
 STRESS_INIT(init)
 {
-	wp__io_init(&state->io, 0, &state->poller);
+	wp__io_init(&state->io, 0, true, &state->poller);
 	wp_init(&state->system, OPEN);
 	wp_init(&state->poller.retired, NULL);
 	for (int index = 0; index < READERS; index++) {
@@ -68,10 +72,13 @@ static int64_t attempt(int fd, void *at)
 	struct state *state = at;
 	uint64_t word = litmus_load(&state->system, relaxed); /* [Try] */
 
-	while (word >= DATA)
-		if (litmus_cas(&state->system, &word, word - DATA, relaxed, relaxed)) /* [Read] */
-			return 1;
-	return -1; /* EAGAIN: kernel/io/descriptor_call.c */
+	while (word >= DATA) {
+		uint64_t data = word / DATA < SIZE ? word / DATA : SIZE, rest = word - data * DATA;
+
+		if (litmus_cas(&state->system, &word, rest, relaxed, relaxed)) /* [Read] */
+			return (int64_t)data;
+	}
+	return word & FINISHED ? 0 : -1; /* EAGAIN: kernel/io/descriptor_call.c */
 }
 
 static void reads(struct state *state, int index)
@@ -80,7 +87,8 @@ static void reads(struct state *state, int index)
 
 	if (!wp__io_begin(&state->io, 0))
 		return;
-	wp__io_call(&state->io, WP_IO_READ, &state->waiters[index], attempt, state, LATE, &result);
+	wp__io_call(&state->io, WP_IO_READ, &state->waiters[index], attempt, state, SIZE, LATE,
+		    &result);
 	end(state);
 }
 
@@ -104,7 +112,7 @@ STRESS_ACTOR(poller)
 
 		if (word & EDGE &&
 		    litmus_cas(&state->system, &word, less, relaxed, relaxed)) /* [Take] */
-			wp_ready_tell(&state->io.ready[WP_IO_READ]);
+			wp_ready_tell(&state->io.ready[WP_IO_READ], !(word & FINISHED));
 	}
 }
 
@@ -120,7 +128,24 @@ static void arrive(struct state *state, int count)
 	}
 }
 
-STRESS_ACTOR_CALL(arrives, arrive(state, 1))
+static void finish(struct state *state)
+{
+	uint64_t word = OPEN;
+
+	while (word & OPEN) {
+		uint64_t over = word | FINISHED | EDGE;
+
+		if (litmus_cas(&state->system, &word, over, relaxed, relaxed)) /* [Finish] */
+			return;
+	}
+}
+
+STRESS_ACTOR(arrives)
+{
+	arrive(state, 1);
+	finish(state);
+}
+
 STRESS_ACTOR_CALL(arrives_twice, arrive(state, 2))
 
 STRESS_TEST(conform_descriptor,

@@ -12,6 +12,8 @@
  * Spec          specs/io/Descriptor.tla. */
 #include "io/descriptor.h"
 
+#include <errno.h>
+
 #include "io/descriptor_poller.h"
 #include "stress.h"
 #include "scenarios/thread/virtual.h"
@@ -28,7 +30,7 @@ struct state {
 
 STRESS_INIT(init)
 {
-	wp__io_init(&state->io, 0, &state->poller);
+	wp__io_init(&state->io, 0, true, &state->poller);
 	wp_init(&state->poller.retired, NULL);
 	wp_init(&state->poller.holders, 2);
 	state->poller.lock = (wp_lock){0};
@@ -317,4 +319,165 @@ STRESS_TEST(descriptor_dies,
 	    .outcomes = {
 		    {"0", ACCEPTABLE, "the last of the two has closed it"},
 		    {"*", FORBIDDEN, "leak: a thread that never runs again is counted as a user"},
+	    });
+
+/* A thread reads twice from a stream, with a buffer of two bytes. One byte comes, and then another
+ * one, or the end of the stream. Result: "first, second"; 0: the end. */
+enum { FINISHED = 1, BYTE = 2, SIZE = 2 };
+
+struct stream {
+	wp_io io;
+	wp_atomic(uint32_t) held; /* what the system holds: the end, and bytes */
+	wp_waiter waiters[2];
+};
+
+static void init_stream(void *at)
+{
+	struct stream *stream = at;
+
+	wp__io_init(&stream->io, 0, true, NULL);
+	wp_init(&stream->held, 0);
+	for (int index = 0; index < 2; index++)
+		stream->waiters[index].why = WP_WAIT_READ;
+}
+
+static int64_t takes(int fd, void *at)
+{
+	struct stream *stream = at;
+	uint32_t held = wp_load_relaxed(&stream->held);
+
+	while (held >= BYTE) {
+		uint32_t bytes = held / BYTE < SIZE ? held / BYTE : SIZE;
+
+		if (wp_cas_relaxed(&stream->held, &held, held - bytes * BYTE))
+			return (int64_t)bytes;
+	}
+	if (held & FINISHED)
+		return 0;
+	wp__errno_set(EAGAIN);
+	return -1;
+}
+
+static void comes(struct stream *stream, uint32_t what)
+{
+	wp_fetch_add_relaxed(&stream->held, what);
+}
+
+static uint64_t reads(struct stream *stream, int index)
+{
+	int64_t count = 0;
+
+	if (wp__io_call(&stream->io, WP_IO_READ, &stream->waiters[index], takes, stream, SIZE,
+			WP_FOREVER, &count) != WP_OK)
+		return 9;
+	return (uint64_t)count;
+}
+
+/* In between, the explorer's store buffer is emptied, which has no room for two waits. */
+static void reader(void *at, stress_result *result)
+{
+	result->r[0] = reads(at, 0);
+	comes(at, 0);
+	if (result->r[0] == 1)
+		result->r[1] = reads(at, 1);
+}
+
+/* An event reports what is true when the poller takes it. */
+static void reports(struct stream *stream)
+{
+	bool is_data = !(wp_load_relaxed(&stream->held) & FINISHED);
+
+	wp_ready_tell(&stream->io.ready[WP_IO_READ], is_data);
+}
+
+static void system_of_two(void *at, stress_result *result)
+{
+	for (int byte = 0; byte < 2; byte++) {
+		comes(at, BYTE);
+		reports(at);
+	}
+}
+
+STRESS_TEST(descriptor_empty,
+	    .claim = "A read that is left out would have found nothing, and the next byte is read.",
+	    .upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct stream),
+	    .init = init_stream, .actors = {reader, system_of_two}, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "each byte by a read of its own"},
+		    {"2,0", ACCEPTABLE, "both bytes by one read"},
+		    {"asleep", FORBIDDEN, "lost wakeup: a byte is there, and its reader sleeps"},
+		    {"*,*", FORBIDDEN, "a byte is missing"},
+	    });
+
+/* One event reports three bytes, one more than the buffer holds. */
+static void reader_of_all(void *at, stress_result *result)
+{
+	result->r[0] = reads(at, 0);
+	result->r[1] = reads(at, 1);
+}
+
+static void system_of_three(void *at, stress_result *result)
+{
+	comes(at, 3 * BYTE);
+	reports(at);
+}
+
+STRESS_TEST(
+	descriptor_empty_full,
+	.claim =
+		"A read that has filled its buffer may have left something, so the next one reads.",
+	.upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct stream),
+	.init = init_stream, .actors = {reader_of_all, system_of_three}, .results = 2,
+	.blocking = 1,
+	.outcomes = {
+		{"2,1", ACCEPTABLE, "all bytes"},
+		{"asleep", FORBIDDEN, "lost wakeup: a byte is there, and its reader sleeps"},
+		{"*,*", FORBIDDEN, "a byte is missing"},
+	});
+
+/* One event reports the byte and the end of the stream. Nothing else will be reported. */
+static void system_of_end(void *at, stress_result *result)
+{
+	comes(at, BYTE);
+	comes(at, FINISHED);
+	reports(at);
+}
+
+STRESS_TEST(descriptor_empty_end,
+	    .claim = "A thread that has read the last byte of a stream reads its end, too.",
+	    .upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct stream),
+	    .init = init_stream, .actors = {reader, system_of_end}, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "the byte, and the end"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the stream has ended, and its reader waits for more"},
+		    {"*,*", FORBIDDEN, "the byte is missing, or the end"},
+	    });
+
+/* The deadline passes while a thread waits, which has left its read out. The byte has come before,
+ * and its edge has yet to be counted. Result: "how the call ended, bytes". */
+static void hasty(void *at, stress_result *result)
+{
+	struct stream *stream = at;
+	int64_t count = 0;
+
+	wp__io_emptied(&stream->io, 0);
+	comes(stream, BYTE);
+	result->r[0] = (uint64_t)wp__io_call(&stream->io, WP_IO_READ, &stream->waiters[0], takes,
+					     stream, SIZE, 0, &count) == WP_OK;
+	result->r[1] = (uint64_t)count;
+}
+
+static void late_poller(void *at, stress_result *result)
+{
+	wp_ready_tell(&((struct stream *)at)->io.ready[WP_IO_READ], true);
+}
+
+STRESS_TEST(descriptor_empty_late, .claim = "A call whose deadline has passed has tried to read.",
+	    .upholds = "Descriptor!ReadsBeforeLate", .state_size = sizeof(struct stream),
+	    .init = init_stream, .actors = {hasty, late_poller}, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "the byte"},
+		    {"*,*", FORBIDDEN, "the byte was there, and the call says that it is late"},
+		    {"asleep", FORBIDDEN, "a wait without a deadline"},
 	    });

@@ -92,7 +92,7 @@ STRESS_ACTOR(home)
 	registers(
 		state); /* by the carrier's own thread, which the threads that wake it must know */
 	wp_store_relaxed(&state->data, 1);
-	wp_ready_tell(&state->ready);
+	wp_ready_tell(&state->ready, true);
 	while (wp_carrier_poll(&state->home) != NULL) {
 		wp__vthread_begin(&state->thread);
 		state->steps++;

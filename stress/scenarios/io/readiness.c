@@ -64,7 +64,7 @@ STRESS_ACTOR_CALL(other_reader, result->r[1] = read_one(state, &state->waiters[1
 STRESS_ACTOR(poller)
 {
 	wp_fetch_add_relaxed(&state->data, 1);
-	wp_ready_tell(&state->ready);
+	wp_ready_tell(&state->ready, true);
 }
 
 STRESS_TEST(readiness,
@@ -83,7 +83,7 @@ STRESS_TEST(readiness,
 STRESS_ACTOR(poller_of_two)
 {
 	wp_fetch_add_relaxed(&state->data, 2);
-	wp_ready_tell(&state->ready);
+	wp_ready_tell(&state->ready, true);
 }
 
 STRESS_TEST(readiness_pass,

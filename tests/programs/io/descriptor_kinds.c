@@ -241,7 +241,7 @@ static bool is_second(wp_io *io)
 	has_two = line->line.first != line->line.last;
 	wp_lock_release(&line->lock);
 	if (!is_napping && has_two)
-		wp_ready_tell(line);
+		wp_ready_tell(line, false);
 	return is_napping && has_two;
 }
 
@@ -260,7 +260,7 @@ CASE(napping)
 		while (!is_second(io) && wp_clock_ns() < deadline_ns)
 			wp_yield();
 		wp_store_release(&is_ready, 1);
-		wp_ready_tell(&io->ready[WP_IO_WRITE]);
+		wp_ready_tell(&io->ready[WP_IO_WRITE], false);
 		check(join(waiter, "an edge that was told to who naps") == WP_OK, "an edge");
 	}
 	check(wp_clock_ns() < deadline_ns, "no edge, or it comes only with the deadline");

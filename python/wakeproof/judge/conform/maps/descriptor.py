@@ -17,16 +17,16 @@ from typing import Any
 from wakeproof.judge.conform.code import At, Step
 from wakeproof.judge.conform.concept import HIDDEN, WAIT, Concept, Ghost
 
-USERS, LOCK, EDGES, SHUT, SYSTEM, RETIRED = 4, 8, 12, 16, 96, 512  # bytes: see the scenario
+USERS, LOCK, EDGES, SHUT, EMPTY, SYSTEM, RETIRED = 4, 8, 12, 16, 96, 104, 512  # bytes: the scenario
 WAITERS, EACH, LINE, STATE = 128, 80, 16, 52
 CLOSING, FREED, USER = 1, 2, 4
-OPEN, EDGE, DATA = 1, 2, 4
+OPEN, EDGE, FINISHED, DATA = 1, 2, 4, 8
 GRANTED = 2
 READERS = ("a", "b")
 BLIND = ("EndWakesWaiter", "EndWalksListed", "ClosedInTheEnd", "IoCompletionAtHome")
 """Here no poller ends, no group of a reader is closed, and no thread registers the descriptor."""
 Why = tuple[str, ...]
-"""Of each reader: the reason for which it takes the lock next."""
+"""Of each reader: the reason for which it takes the lock next; "Read": it tries before that."""
 
 
 def lock_label(step: Step, name: str, reader: int) -> str:
@@ -91,12 +91,17 @@ def code_label(step: Step, names: tuple[str, ...]) -> str:
         case "lock.1" | "lock.2":
             return lock_label(step, name, step.thread)
         case "readiness.1":
-            return f"Look {name}" if then == "Try" else HIDDEN
+            return f"Look {name}" if then in {"descriptor.6", "Try"} else HIDDEN
+        case "descriptor.6":
+            return f"Check {name}"
+        case "descriptor.5":
+            return f"Note {name}"
         case "Try" | "Read":
             has_read = step.site == "Read" and step.takes_place
-            return f"Read {name}" if has_read or then != "Read" else HIDDEN
-        case "Arrive" | "Take":
-            label = "Arrive" if step.site == "Arrive" else "Take home"
+            what = "Read" if step.memory[step.thread] == "Read" else "Last"
+            return f"{what} {name}" if has_read or then != "Read" else HIDDEN
+        case "Arrive" | "Finish" | "Take":
+            label = "Take home" if step.site == "Take" else step.site
             return label if step.takes_place else HIDDEN
         case "Poll":
             return HIDDEN if then == "Take" else WAIT
@@ -116,7 +121,11 @@ def code_label(step: Step, names: tuple[str, ...]) -> str:
 def after(memory: Why, step: Step, label: str) -> Why:
     """Follow why each reader takes the lock: a deadline or an attempt decides it."""
     if label.startswith("Read"):
-        why = "Pass" if step.site == "Read" and step.takes_place else "Wait"
+        is_taken = step.site == "Read" and step.takes_place
+        has_read = is_taken or step.pre.word(SYSTEM) & FINISHED
+        why = "Pass" if has_read else "Wait"
+    elif label.startswith(("Look", "Check")):
+        why = "Read" if step.post.pending(step.thread).site == "Try" else "Wait"
     elif step.ends_sleep == "late" and step.what.offset != LOCK:
         why = "Timeout"
     else:
@@ -125,11 +134,11 @@ def after(memory: Why, step: Step, label: str) -> Why:
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
-    """Return the system's bytes, the count of edges, the shut direction and the calls' word."""
+    """Return the system's bytes, the edges, the shut direction and the calls' word."""
     system, users = at.word(SYSTEM, OPEN), at.word(USERS)
     return (
-        (system // DATA, bool(system & EDGE), bool(system & OPEN)),
-        (at.word(EDGES), bool(at.word(SHUT))),
+        (system // DATA, bool(system & FINISHED), bool(system & EDGE), bool(system & OPEN)),
+        (at.word(EDGES), at.word(EMPTY), bool(at.word(SHUT))),
         (users // USER, bool(users & CLOSING), bool(users & FREED)),
     )
 
@@ -137,8 +146,8 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
     """Return the same observations of a state of the spec."""
     return (
-        (state["data"], state["edge"]["home"], state["open"]),
-        (state["edges"], state["shut"]),
+        (state["data"], state["finished"], state["edge"]["home"], state["open"]),
+        (state["edges"], state["empty"], state["shut"]),
         (state["users"], state["closing"], state["freed"]),
     )
 
@@ -164,12 +173,14 @@ def concept(name: str, test: str, bounds: str, names: tuple[str, ...]) -> Concep
         bounds=bounds,
         threads=names,
         constants={
-            "Readers": f"{{{quoted}}}", "Closes": str("closer" in names).upper(),
+            "Readers": f"{{{quoted}}}", "Amount": str(len(readers)), "Size": "2",
+            "Finishes": str("closer" in names).upper(), "Closes": str("closer" in names).upper(),
             "Timeouts": str(len(readers)), "Ends": "FALSE", "Cancels": "FALSE",
         },
-        plain=("Arrive", "Close", "Free", "Shut"),
+        plain=("Arrive", "Finish", "Close", "Free", "Shut"),
         arguments={
-            **dict.fromkeys(("Begin", "Look", "Read", "Wait", "Timeout", "Pass"), "Readers"),
+            **dict.fromkeys(("Begin", "Look", "Check", "Read", "Note", "Wait", "Timeout", "Last",
+                             "Pass"), "Readers"),
             **dict.fromkeys(("End", "Final", "Leave"), 'Readers+{"closer"}'),
             **dict.fromkeys(("Take", "Event", "Reclaim"), '{"home","other"}'),
         },
@@ -196,6 +207,6 @@ DESCRIPTOR_OPEN = replace(
     concept("descriptor open", "conform_descriptor_open", "two readers, two arrivals",
             ("a", "b", "home", "system")),
     spec_twin="kept",
-    code_twins=("descriptor_kept",),
+    code_twins=("descriptor_kept", "descriptor_noted_late"),
     is_long=True,
 )  # fmt: skip
