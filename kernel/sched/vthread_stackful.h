@@ -2,7 +2,7 @@
  * vthread_stackful.h - the parts of a virtual thread other than its word, and the memory of the
  * threads of one group. Only vthread_start.c, vthread_stackful.c and group.c use it.
  *
- *   with a stack      at the top of a slot of its size (stack.h); what few threads use is below it
+ *   with a stack      at the top of a slot of its size (stack.h); what few threads use lies behind it
  *   without           in a block of this pool; what few threads use is at the end of the chunk, so
  *                     a thread that uses none of it has no memory for it
  *
