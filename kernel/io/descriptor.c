@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "io/descriptor_poller.h"
+#include "sched/worker.h"
 
 bool wp_io_enter(wp_io *io)
 {
@@ -106,11 +107,22 @@ static int64_t read_some(int fd, void *arg)
 	return read(fd, bytes->at, bytes->size);
 }
 
+/* Returns true if the poller runs as soon as the caller waits. Another carrier may be busy, and who
+ * blocks its carrier blocks the carrier's poller, too. */
+static bool is_beside_poller(const wp_io *io)
+{
+	const wp_vthread *self = wp_vthread_current();
+
+	return self != NULL && self->pins == 0 && self->has_stack &&
+	       wp__worker_self()->io == &io->poller->of_carrier;
+}
+
 int wp_io_read(wp_io *io, void *bytes, size_t size, int64_t deadline_ns, size_t *done)
 {
 	struct bytes some = {bytes, size};
 	int64_t result = 0;
-	int code = call(io, WP_IO_READ, read_some, &some, io->is_stream ? size : 0, deadline_ns,
+	bool may_leave_out = io->is_stream && is_beside_poller(io);
+	int code = call(io, WP_IO_READ, read_some, &some, may_leave_out ? size : 0, deadline_ns,
 			&result);
 
 	*done = code == WP_OK ? (size_t)result : 0;

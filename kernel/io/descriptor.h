@@ -29,10 +29,12 @@
  *               [descriptor_poller.1], which frees it between two rounds [descriptor_poller.2]. OS
  *               threads may call as well; they sleep in a futex.
  *               A read from a TCP socket that does not fill its buffer has emptied the socket, so
- *               the next read would find nothing until the poller reports an event. It is left out
- *               [descriptor.5] [descriptor.6]: the thread waits at once, and reads when it is woken.
- *               An event may report the end of the stream together with the data before it. Then
- *               no further event comes, so after such an event no read is left out.
+ *               the next read would find nothing until the poller reports an event. wp_io_read
+ *               leaves it out [descriptor.5] [descriptor.6]: the thread waits at once, and reads
+ *               when it is woken. An event may report the end of the stream together with the data
+ *               before it. Then no further event comes, so after such an event no read is left
+ *               out. Nor is one of a thread that does not run on the poller's own carrier, or that
+ *               would block this carrier: the data may be there and wait for the poller.
  * Prior art     Tokio, too, takes a read that does not fill its buffer for the last one. Go's
  *               internal/poll.FD, where fdMutex also keeps a count and a closing bit in one
  *               word, so that the last call closes.
@@ -40,8 +42,10 @@
  *               terminals, eventfds, timerfds and pidfds. A driver refuses other descriptors, such
  *               as regular files, with WP_UNSUPPORTED. getaddrinfo, open and fsync do not park:
  *               they block the carrier.
- * Not promised  wp_io_read does not know of bytes that a socket holds back: if your program reads
- *               urgent data or lets the system decrypt (kernel TLS), read by wp_io_call only.
+ * Not promised  If your program receives urgent data (MSG_OOB), sets SO_RCVLOWAT, or has the system
+ *               decrypt (kernel TLS, another TCP_ULP, a sockmap), a read that does not fill its
+ *               buffer does not prove that the socket is empty. Read by wp_io_call then, which
+ *               leaves nothing out.
  * Group's end   The close of a group ends every wait at a descriptor of the group's pollers with
  *               WP_CLOSED, also for OS threads and threads of other groups. It also ends every wait
  *               that would begin later (descriptor_poller.h). Calls that need not wait still work,

@@ -44,7 +44,7 @@ int wp__io_call(wp_io *io, enum wp_io_side side, wp_waiter *waiter, wp_io_attemp
 			return *result >= 0 ? WP_OK : WP_SYSTEM;
 		}
 		code = wp__io_await(io, side, waiter, seen, deadline_ns, &is_told);
-		if (is_left_out && (code == WP_TIMEOUT || code == WP_CLOSED) &&
+		if (is_left_out && code != WP_OK && code != WP_CLOSED &&
 		    try(io, attempt, arg, result))
 			return *result >= 0 ? WP_OK : WP_SYSTEM;
 		if (code != WP_OK)

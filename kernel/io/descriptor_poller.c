@@ -283,11 +283,12 @@ wp_poll_counts wp_io_counts(wp_group *group, uint32_t carrier)
 
 static bool is_tcp(int fd)
 {
-	int protocol;
-	socklen_t length = sizeof(protocol);
+	int protocol, type;
+	socklen_t size = sizeof(int);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0 &&
-	       protocol == IPPROTO_TCP;
+	return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 &&
+	       protocol == IPPROTO_TCP && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+	       type == SOCK_STREAM;
 }
 
 int wp_io_new(wp_group *group, int fd, wp_io **io)

@@ -175,8 +175,8 @@ enum {
 typedef struct wp_driver_event {
 	void *of; /* the pointer given to add; NULL: the wakeup */
 	/* WP_DRIVER_READ, WP_DRIVER_WRITE: the directions that may be ready; for a descriptor that
-	 * has failed, both. WP_DRIVER_DATA: data can be read, and nothing else has happened: no end,
-	 * no error, no urgent data. A driver that cannot tell leaves it out. */
+	 * has failed, both. WP_DRIVER_DATA, beside WP_DRIVER_READ: nothing but data has come, so no
+	 * end, no error and no urgent data. A driver that cannot tell leaves it out. */
 	uint32_t what;
 } wp_driver_event;
 

@@ -2,8 +2,9 @@
 (***************************************************************************)
 (* Threads read from a descriptor that is not ready. Each of them parks    *)
 (* until one of five things happens: the poller of its home carrier        *)
-(* reports that the descriptor is ready, a deadline passes, the descriptor *)
-(* is closed, the poller itself ends, or the thread's own group is closed. *)
+(* reports that the descriptor is ready, a deadline passes (or the thread  *)
+(* is interrupted), the descriptor is closed, the poller itself ends, or   *)
+(* the thread's own group is closed.                                       *)
 (* A report of readiness wakes one thread, which reads and then passes the *)
 (* report on to the next thread in line. A read that does not fill its     *)
 (* buffer has emptied the stream, so the next read is left out until the   *)
@@ -17,7 +18,9 @@
 (*            under the lock of the direction to one step; the way of a    *)
 (*            thread to its home (Group: HomeReturn); the system's list of *)
 (*            ready descriptors to an edge for each arrival of data; the   *)
-(*            poller's list of descriptors to this one descriptor.         *)
+(*            poller's list of descriptors to this one descriptor. That    *)
+(*            the poller runs while a reader waits: a reader for which this *)
+(*            may be false leaves no read out (is_beside_poller).          *)
 (* Memory     sequential consistency, which the lock, [readiness.1] and    *)
 (*            [readiness.2] earn; the system calls order the data and the  *)
 (*            edge.                                                        *)
@@ -132,8 +135,7 @@ Arrive ==
   /\ edge' = [edge EXCEPT ![At] = listed = "yes"]
   /\ UNCHANGED <<finished, taken, edges, line, shut, Reads, Life, pc, seen, told, left, listed>>
 
-\* The end of the stream arrives, or an error, or urgent data: one event may report it and the data
-\* before it.
+\* The end of the stream arrives, or an error: one event may report it and the data before it.
 Finish ==
   /\ Finishes
   /\ coming = 0
@@ -215,9 +217,6 @@ Note(r) ==                    \* [descriptor.5]
   /\ Goto(r, HasRead(r))
   /\ UNCHANGED <<System, edges, line, shut, skipped, Life, seen, told, left, listed>>
 
-\* The place of a reader whose wait ends without a report: if it has left its read out, it reads
-\* after all.
-GivesUp(r) == IF r \in skipped THEN "last" ELSE "end"
 
 \* Under the lock the reader checks whether the direction is shut or an edge has come since it read
 \* the count. If neither is true, the reader joins the line.
@@ -225,8 +224,9 @@ Wait(r) ==
   /\ pc[r] = "wait"
   /\ told' = told \ {r}
   /\ IF shut
-     THEN /\ Goto(r, GivesUp(r))
-          /\ UNCHANGED <<line, skipped>>
+     THEN /\ Goto(r, "end")
+          /\ skipped' = skipped \ {r}
+          /\ UNCHANGED line
      ELSE IF seen[r] # edges
      THEN /\ Goto(r, "look")
           /\ skipped' = skipped \ {r}
@@ -236,15 +236,15 @@ Wait(r) ==
           /\ UNCHANGED skipped
   /\ UNCHANGED <<System, edges, shut, empty, Life, seen, left, listed>>
 
-\* The reader's deadline passes, and the reader leaves the line. A reader that was granted is not in
-\* the line any more.
+\* The reader's deadline passes, and the reader leaves the line. If it has left its read out, it reads
+\* after all. A reader that was granted is not in the line any more.
 Timeout(r) ==
   /\ pc[r] = "parked"
   /\ r \in InLine
   /\ left > 0
   /\ left' = left - 1
   /\ line' = Without(r)
-  /\ Goto(r, GivesUp(r))
+  /\ Goto(r, IF r \in skipped THEN "last" ELSE "end")
   /\ UNCHANGED <<System, edges, shut, Reads, Life, seen, told, listed>>
 
 \* The reader makes the system call that it has left out.
@@ -353,10 +353,9 @@ Shut ==
   /\ pc["closer"] = "shut"
   /\ shut' = TRUE
   /\ line' = <<>>
-  /\ pc' = [t \in Threads |-> CASE t = "closer" -> "end"
-                               [] t \in InLine -> GivesUp(t)
-                               [] OTHER -> pc[t]]
-  /\ UNCHANGED <<System, edges, Reads, Life, seen, told, left, listed>>
+  /\ skipped' = skipped \ InLine
+  /\ pc' = [t \in Threads |-> IF t = "closer" \/ t \in InLine THEN "end" ELSE pc[t]]
+  /\ UNCHANGED <<System, edges, empty, Life, seen, told, left, listed>>
 
 (* The pollers. *)
 
@@ -400,10 +399,9 @@ Walk ==
   /\ IsWalked
   /\ shut' = TRUE
   /\ line' = <<>>
-  /\ pc' = [t \in Threads |-> CASE t = "home" -> "gone"
-                               [] t \in InLine -> GivesUp(t)
-                               [] OTHER -> pc[t]]
-  /\ UNCHANGED <<System, edges, Reads, Life, seen, told, left, listed>>
+  /\ skipped' = skipped \ InLine
+  /\ pc' = [t \in Threads |-> IF t = "home" THEN "gone" ELSE IF t \in InLine THEN "end" ELSE pc[t]]
+  /\ UNCHANGED <<System, edges, empty, Life, seen, told, left, listed>>
 
 Finished ==
   /\ \A r \in Readers : \/ pc[r] = "done"
@@ -471,7 +469,7 @@ IoIsAlive == memory # "used" => \A t \in Readers \cup {"closer"} : ~IsInside(t)
 \* thread that was stolen continues there.
 IoCompletionAtHome == pc["other"] # "event"
 
-\* No call ends for its deadline, or for a close, before it has tried to read.
+\* No call ends for its deadline before it has tried to read.
 ReadsBeforeLate == \A r \in Readers : pc[r] = "end" => r \notin skipped
 
 \* Each reader eventually reads data or the end of the stream.

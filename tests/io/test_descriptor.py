@@ -35,7 +35,12 @@ CASES = (
     "stream_end",
     "stream_urgent",
     "stream_late",
+    "stream_interrupted",
+    "stream_pinned",
+    "stream_busy",
     "stream_closed",
+    "stream_full",
+    "stream_packets",
     "beside",
 )
 SERVER = ("server", "exhausted")
@@ -131,8 +136,12 @@ def test_a_read_that_would_find_nothing_is_left_out(compiled: Compiled) -> None:
         ("driver_epoll.c", "what & (EPOLLPRI | EPOLLRDHUP)", "what & EPOLLPRI", "stream_end"),
         ("driver_epoll.c", "what & (EPOLLPRI | EPOLLRDHUP)", "what & EPOLLRDHUP", "stream_urgent"),
         ("driver_epoll.c", "EPOLLIN | EPOLLPRI | EPOLLOUT", "EPOLLIN | EPOLLOUT", "stream_urgent"),
-        ("descriptor_call.c", "code == WP_TIMEOUT || code == WP_CLOSED", "code == WP_TIMEOUT",
-         "stream_closed"),
+        ("descriptor_call.c", "code != WP_OK && code != WP_CLOSED", "code == WP_TIMEOUT",
+         "stream_interrupted"),
+        ("descriptor.c", "self->pins == 0 &&", "", "stream_pinned"),
+        ("descriptor.c", "return self != NULL &&", "if (self == NULL)\n\t\treturn true;\n\treturn",
+         "stream_busy"),
+        ("descriptor_poller.c", "type == SOCK_STREAM", "type != 0", "stream_packets"),
     ],
 )  # fmt: skip
 def test_a_read_that_is_left_out_wrongly_is_seen(

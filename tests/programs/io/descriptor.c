@@ -3,6 +3,7 @@
  * what is lost. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -546,26 +547,145 @@ CASE(stream_late)
 	close_stream(late.io, late.peer);
 }
 
-/* The poller has ended and reports nothing any more. */
-CASE(stream_closed)
+/* An interrupt ends a wait, and a read of what is there need not wait. */
+static int reads_interrupted(void *arg)
 {
+	struct late *late = arg;
 	size_t done = 0;
 	char bytes[16];
+
+	check(send(late->peer, "a", 1, 0) == 1, "a byte");
+	check(get_some(late->io, bytes) == 1, "that byte");
+	check(send(late->peer, "b", 1, 0) == 1, "the next byte");
+	wp_vthread_interrupt(wp_vthread_current());
+	check(wp_io_read(late->io, bytes, sizeof(bytes), WP_FOREVER, &done) == WP_OK && done == 1,
+	      "a read of what is there");
+	check(wp_io_read(late->io, bytes, sizeof(bytes), WP_FOREVER, &done) == WP_INTERRUPTED,
+	      "an interrupt");
+	return 0;
+}
+
+CASE(stream_interrupted)
+{
+	struct late late;
+
+	late.peer = open_stream(&late.io);
+	join(start(reads_interrupted, &late), "who is interrupted");
+	close_stream(late.io, late.peer);
+}
+
+/* In a pinned section the thread would block the poller, which has yet to count the edge. */
+static int reads_pinned(void *arg)
+{
+	struct late *late = arg;
+	char bytes[16];
+
+	check(send(late->peer, "a", 1, 0) == 1, "a byte");
+	check(get_some(late->io, bytes) == 1, "that byte");
+	check(send(late->peer, "b", 1, 0) == 1, "the next byte");
+	wp_vthread_pin();
+	check(get_some(late->io, bytes) == 1, "that byte, in a pinned section");
+	wp_vthread_unpin();
+	return 0;
+}
+
+CASE(stream_pinned)
+{
+	struct late late;
+
+	late.peer = open_stream(&late.io);
+	join(start(reads_pinned, &late), "who reads in a pinned section");
+	close_stream(late.io, late.peer);
+}
+
+/* The carrier of the poller is busy, so it counts no edge. */
+static int is_busy(void *arg)
+{
+	int64_t deadline_ns = patience();
+
+	wp_store_release(&over, 1);
+	while (wp_load_acquire(&over) == 1)
+		if (wp_clock_ns() > deadline_ns)
+			lost("a read beside a busy carrier");
+	return 0;
+}
+
+CASE(stream_busy)
+{
+	char bytes[16];
+	wp_vthread *busy;
+	wp_io *io;
+	int peer = open_stream(&io);
+
+	check(send(peer, "a", 1, 0) == 1, "a byte");
+	check(get_some(io, bytes) == 1, "that byte");
+	wp_store_release(&over, 0);
+	busy = start(is_busy, NULL);
+	while (wp_load_acquire(&over) == 0)
+		;
+	check(send(peer, "b", 1, 0) == 1, "the next byte");
+	check(get_some(io, bytes) == 1, "that byte, while the carrier is busy");
+	wp_store_release(&over, 2);
+	join(busy, "who was busy");
+	close_stream(io, peer);
+}
+
+static int reads_on(void *arg)
+{
+	size_t done;
+	char bytes[16];
+
+	check(get_some(arg, bytes) == 1, "a byte");
+	return wp_io_read(arg, bytes, sizeof(bytes), WP_FOREVER, &done);
+}
+
+CASE(stream_closed)
+{
+	wp_vthread *reader;
 	wp_io *io;
 	int peer = open_stream(&io);
 
 	check(send(peer, "a", 1, 0) == 1, "a byte");
 	await_edges(io);
-	check(get_some(io, bytes) == 1, "that byte");
-	check(wp_group_close(group, patience(), false, NULL, NULL) == WP_OK, "the close");
-	check(send(peer, "b", 1, 0) == 1, "the next byte");
-	check(wp_io_read(io, bytes, sizeof(bytes), patience(), &done) == WP_OK && done == 1,
-	      "a read that need not wait");
-	check(wp_io_read(io, bytes, sizeof(bytes), patience(), &done) == WP_CLOSED,
-	      "that nobody waits any more");
+	reader = start(reads_on, io);
+	await_reader(io);
 	wp_io_free(io);
+	check(join(reader, "a close") == WP_CLOSED, "a close");
 	close(peer);
-	wp_group_free(group);
+	close_group();
+}
+
+/* A read that fills its buffer leaves the rest. */
+static int reads_by_twos(void *arg)
+{
+	char bytes[4];
+
+	check(get(arg, bytes, 2) == 2 && get(arg, bytes, 2) == 2, "what fills the buffer");
+	check(get(arg, bytes, 2) == 1, "the rest");
+	return 0;
+}
+
+CASE(stream_full)
+{
+	wp_io *io;
+	int peer = open_stream(&io);
+
+	check(send(peer, "abcde", 5, 0) == 5, "five bytes");
+	await_edges(io);
+	join(start(reads_by_twos, io), "who reads by twos");
+	close_stream(io, peer);
+}
+
+/* Sockets whose number of a protocol is that of TCP, and which have packets. */
+CASE(stream_packets)
+{
+	wp_io *io;
+
+	open_io(1, false);
+	io = take(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_XFRM));
+	check(!io->is_stream, "that packets are no stream");
+	wp_io_free(io);
+	close_group();
 }
 
 #ifdef WITH_READS
