@@ -37,7 +37,9 @@ CASES = (
     "stream_late",
     "stream_interrupted",
     "stream_pinned",
+    "stream_stackless",
     "stream_busy",
+    "stream_elsewhere",
     "stream_closed",
     "stream_full",
     "stream_packets",
@@ -55,6 +57,7 @@ TWINS = {
     "descriptor_dies_inside": "dies",
     "descriptor_looks_late": "edge",
     "descriptor_kept_at_end": "end_of_file",
+    "descriptor_empty_when_full": "stream_full",
     "descriptor_end_unseen": "stream_end",
     "descriptor_late_unread": "stream_late",
 }
@@ -141,6 +144,10 @@ def test_a_read_that_would_find_nothing_is_left_out(compiled: Compiled) -> None:
         ("descriptor.c", "self->pins == 0 &&", "", "stream_pinned"),
         ("descriptor.c", "return self != NULL &&", "if (self == NULL)\n\t\treturn true;\n\treturn",
          "stream_busy"),
+        ("descriptor.c", "self->has_stack &&", "true &&", "stream_stackless"),
+        ("descriptor.c", "wp__worker_self()->io == &io->poller->of_carrier", "true",
+         "stream_elsewhere"),
+        ("readiness.c", "chain = ready->line.first;", "chain = NULL;", "stream_closed"),
         ("descriptor_poller.c", "type == SOCK_STREAM", "type != 0", "stream_packets"),
     ],
 )  # fmt: skip

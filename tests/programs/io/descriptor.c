@@ -517,85 +517,106 @@ CASE(stream_urgent)
 	close_stream(io, peer);
 }
 
-struct late {
+struct uncounted {
 	wp_io *io;
 	int peer;
 };
 
-/* The poller runs only when this thread waits. */
-static int reads_late(void *arg)
+/* A read empties the socket, and then a byte comes. Its edge is not counted: the poller runs only when
+ * this thread waits. */
+static void byte_comes(const struct uncounted *stream)
 {
-	struct late *late = arg;
-	size_t done = 0;
 	char bytes[16];
 
-	check(send(late->peer, "a", 1, 0) == 1, "a byte");
-	check(get_some(late->io, bytes) == 1, "that byte");
-	check(send(late->peer, "b", 1, 0) == 1, "the next byte");
-	check(wp_io_read(late->io, bytes, sizeof(bytes), 0, &done) == WP_OK && done == 1,
+	check(send(stream->peer, "a", 1, 0) == 1, "a byte");
+	check(get_some(stream->io, bytes) == 1, "that byte");
+	check(send(stream->peer, "b", 1, 0) == 1, "the next byte");
+}
+
+/* Returns how the read ends. */
+static int read_until(wp_io *io, int64_t deadline_ns, size_t *done)
+{
+	char bytes[16];
+
+	return wp_io_read(io, bytes, sizeof(bytes), deadline_ns, done);
+}
+
+static void uncounted_stream(int (*reads)(void *arg), const char *what)
+{
+	struct uncounted stream;
+
+	stream.peer = open_stream(&stream.io);
+	join(start(reads, &stream), what);
+	close_stream(stream.io, stream.peer);
+}
+
+static int reads_late(void *arg)
+{
+	struct uncounted *stream = arg;
+	size_t done = 0;
+
+	byte_comes(stream);
+	check(read_until(stream->io, 0, &done) == WP_OK && done == 1,
 	      "a read of what is there, after its deadline");
-	check(wp_io_read(late->io, bytes, sizeof(bytes), 0, &done) == WP_TIMEOUT, "no more");
+	check(read_until(stream->io, 0, &done) == WP_TIMEOUT, "no more");
 	return 0;
 }
 
-CASE(stream_late)
-{
-	struct late late;
-
-	late.peer = open_stream(&late.io);
-	join(start(reads_late, &late), "who reads after the deadline");
-	close_stream(late.io, late.peer);
-}
+CASE_CALL(stream_late, uncounted_stream(reads_late, "who reads after the deadline"))
 
 /* An interrupt ends a wait, and a read of what is there need not wait. */
 static int reads_interrupted(void *arg)
 {
-	struct late *late = arg;
+	struct uncounted *stream = arg;
 	size_t done = 0;
-	char bytes[16];
 
-	check(send(late->peer, "a", 1, 0) == 1, "a byte");
-	check(get_some(late->io, bytes) == 1, "that byte");
-	check(send(late->peer, "b", 1, 0) == 1, "the next byte");
+	byte_comes(stream);
 	wp_vthread_interrupt(wp_vthread_current());
-	check(wp_io_read(late->io, bytes, sizeof(bytes), WP_FOREVER, &done) == WP_OK && done == 1,
+	check(read_until(stream->io, WP_FOREVER, &done) == WP_OK && done == 1,
 	      "a read of what is there");
-	check(wp_io_read(late->io, bytes, sizeof(bytes), WP_FOREVER, &done) == WP_INTERRUPTED,
-	      "an interrupt");
+	check(read_until(stream->io, WP_FOREVER, &done) == WP_INTERRUPTED, "an interrupt");
 	return 0;
 }
 
-CASE(stream_interrupted)
-{
-	struct late late;
-
-	late.peer = open_stream(&late.io);
-	join(start(reads_interrupted, &late), "who is interrupted");
-	close_stream(late.io, late.peer);
-}
+CASE_CALL(stream_interrupted, uncounted_stream(reads_interrupted, "who is interrupted"))
 
 /* In a pinned section the thread would block the poller, which has yet to count the edge. */
 static int reads_pinned(void *arg)
 {
-	struct late *late = arg;
+	struct uncounted *stream = arg;
 	char bytes[16];
 
-	check(send(late->peer, "a", 1, 0) == 1, "a byte");
-	check(get_some(late->io, bytes) == 1, "that byte");
-	check(send(late->peer, "b", 1, 0) == 1, "the next byte");
+	byte_comes(stream);
 	wp_vthread_pin();
-	check(get_some(late->io, bytes) == 1, "that byte, in a pinned section");
+	check(get_some(stream->io, bytes) == 1, "that byte, in a pinned section");
 	wp_vthread_unpin();
 	return 0;
 }
 
-CASE(stream_pinned)
-{
-	struct late late;
+CASE_CALL(stream_pinned, uncounted_stream(reads_pinned, "who reads in a pinned section"))
 
-	late.peer = open_stream(&late.io);
-	join(start(reads_pinned, &late), "who reads in a pinned section");
-	close_stream(late.io, late.peer);
+/* So would a thread without a stack. */
+static struct uncounted of_stackless;
+
+static enum wp_step reads_stackless(wp_task *task)
+{
+	char bytes[16];
+
+	byte_comes(&of_stackless);
+	check(get_some(of_stackless.io, bytes) == 1, "that byte, without a stack");
+	return WP_STEP_DONE;
+}
+
+CASE(stream_stackless)
+{
+	wp_vthread_config config = {.step = reads_stackless, .name = "stackless"};
+	wp_vthread *reader;
+
+	of_stackless.peer = open_stream(&of_stackless.io);
+	reader = new_as(&config);
+	check(wp_vthread_start(reader) == WP_OK, "its start");
+	join(reader, "who reads without a stack");
+	close_stream(of_stackless.io, of_stackless.peer);
 }
 
 /* The carrier of the poller is busy, so it counts no edge. */
@@ -610,24 +631,51 @@ static int is_busy(void *arg)
 	return 0;
 }
 
-CASE(stream_busy)
+static int reads_beside_busy(void *arg)
 {
-	char bytes[16];
+	struct uncounted *stream = arg;
 	wp_vthread *busy;
-	wp_io *io;
-	int peer = open_stream(&io);
+	char bytes[16];
 
-	check(send(peer, "a", 1, 0) == 1, "a byte");
-	check(get_some(io, bytes) == 1, "that byte");
+	check(send(stream->peer, "a", 1, 0) == 1, "a byte");
+	check(get_some(stream->io, bytes) == 1, "that byte");
 	wp_store_release(&over, 0);
 	busy = start(is_busy, NULL);
 	while (wp_load_acquire(&over) == 0)
 		;
-	check(send(peer, "b", 1, 0) == 1, "the next byte");
-	check(get_some(io, bytes) == 1, "that byte, while the carrier is busy");
+	check(send(stream->peer, "b", 1, 0) == 1, "the next byte");
+	check(get_some(stream->io, bytes) == 1, "that byte, while the carrier is busy");
 	wp_store_release(&over, 2);
 	join(busy, "who was busy");
-	close_stream(io, peer);
+	return 0;
+}
+
+CASE(stream_busy)
+{
+	struct uncounted stream;
+
+	stream.peer = open_stream(&stream.io);
+	reads_beside_busy(&stream); /* an OS thread */
+	close_stream(stream.io, stream.peer);
+}
+
+/* The reader belongs to another group, so another carrier runs it. */
+CASE(stream_elsewhere)
+{
+	wp_group_config alone = {.carriers = 1, .yield_us = 50};
+	struct uncounted stream;
+	wp_vthread_config config = {.run = reads_beside_busy, .arg = &stream, .name = "elsewhere"};
+	wp_group *other;
+	wp_vthread *reader;
+
+	stream.peer = open_stream(&stream.io);
+	check(wp_group_new(&other, &alone) == WP_OK, "another group");
+	check(wp_vthread_new(other, &config, &reader) == WP_OK, "its thread");
+	check(wp_vthread_start(reader) == WP_OK, "its start");
+	join(reader, "who reads on another carrier");
+	check(wp_group_close(other, patience(), false, NULL, NULL) == WP_OK, "the other close");
+	wp_group_free(other);
+	close_stream(stream.io, stream.peer);
 }
 
 static int reads_on(void *arg)
@@ -636,7 +684,7 @@ static int reads_on(void *arg)
 	char bytes[16];
 
 	check(get_some(arg, bytes) == 1, "a byte");
-	return wp_io_read(arg, bytes, sizeof(bytes), WP_FOREVER, &done);
+	return read_until(arg, WP_FOREVER, &done);
 }
 
 CASE(stream_closed)
@@ -658,10 +706,14 @@ CASE(stream_closed)
 /* A read that fills its buffer leaves the rest. */
 static int reads_by_twos(void *arg)
 {
-	char bytes[4];
+	static const size_t sizes[] = {2, 2, 1};
+	size_t done;
+	char bytes[2];
 
-	check(get(arg, bytes, 2) == 2 && get(arg, bytes, 2) == 2, "what fills the buffer");
-	check(get(arg, bytes, 2) == 1, "the rest");
+	for (size_t at = 0; at < sizeof(sizes) / sizeof(*sizes); at++)
+		check(wp_io_read(arg, bytes, sizeof(bytes), WP_FOREVER, &done) == WP_OK &&
+			      done == sizes[at],
+		      "two bytes, two, and the rest");
 	return 0;
 }
 
