@@ -3,7 +3,8 @@
  * of them has all of it.
  *
  * balanced: 32 tasks on each carrier, which yield equally often, each time after half a microsecond
- * of work.
+ * of work. `locked` is without stealing, and each task does one locked instruction a turn: the least
+ * that a queue costs which another carrier may take from.
  * hot_carrier: bursts of 256 tasks of about 10 us each, submitted from outside, all to carrier 0.
  * The measure is the time from the start of a task to its end: its 99th percentile in each burst,
  * and of the bursts the median. */
@@ -14,6 +15,7 @@ enum { EACH = 32, BURST = 256, BURSTS = 33, SHORT_WORK = 400, LONG_WORK = 8000 }
 typedef struct job {
 	_Alignas(WP_LINE) wp_task task;
 	uint64_t steps;
+	wp_atomic(uint32_t) word; /* for the locked instruction */
 	double started_ns, latency_ns;
 } job;
 
@@ -26,6 +28,12 @@ static enum wp_step work_and_yield(wp_task *task)
 
 	bench_work(SHORT_WORK);
 	return --self->steps == 0 ? WP_STEP_DONE : WP_STEP_YIELD;
+}
+
+static enum wp_step lock_and_yield(wp_task *task)
+{
+	wp_exchange_acq_rel(&((job *)(void *)task)->word, 1);
+	return work_and_yield(task);
 }
 
 /* Counts the steps of both carriers since the last call, and the stolen ones among them. */
@@ -47,7 +55,7 @@ static void count_stolen(wp_group *group)
 	thefts_before[which] = thefts;
 }
 
-static double balanced(bool stealing, uint64_t ops)
+static double balanced(bool stealing, enum wp_step (*step)(wp_task *), uint64_t ops)
 {
 	wp_group *group = carriers_of_two(stealing);
 	uint64_t steps = (ops + 2 * EACH - 1) / (2 * EACH);
@@ -59,7 +67,8 @@ static double balanced(bool stealing, uint64_t ops)
 	start = bench_clock_ns();
 	for (uint32_t k = 0; k < 2 * EACH; k++) {
 		jobs[k].steps = steps;
-		wp_task_init(&jobs[k].task, work_and_yield, NULL);
+		wp_init(&jobs[k].word, 0);
+		wp_task_init(&jobs[k].task, step, NULL);
 		jobs[k].task.ended = carriers_count_end;
 		carriers_start(group, k % 2, &jobs[k].task);
 	}
@@ -113,14 +122,15 @@ static double hot(bool stealing, uint64_t ops)
 	return p99s[bursts / 2] * (double)ops;
 }
 
-BENCH_SIDE(balanced_off, balanced(false, ops))
-BENCH_SIDE(balanced_on, balanced(true, ops))
+BENCH_SIDE(balanced_off, balanced(false, work_and_yield, ops))
+BENCH_SIDE(balanced_on, balanced(true, work_and_yield, ops))
+BENCH_SIDE(balanced_locked, balanced(false, lock_and_yield, ops))
 BENCH_SIDE(hot_off, hot(false, ops))
 BENCH_SIDE(hot_on, hot(true, ops))
 
 const bench_row bench_balance[] = {
 	{.name = "balanced",
-	 .sides = {{"off", balanced_off}, {"on", balanced_on}},
+	 .sides = {{"off", balanced_off}, {"on", balanced_on}, {"locked", balanced_locked}},
 	 .counts = {{"stolen", &stolen_percent}}},
 	{.name = "hot_carrier",
 	 .sides = {{"off", hot_off}, {"on", hot_on}},

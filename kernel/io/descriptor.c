@@ -114,7 +114,7 @@ static bool is_beside_poller(const wp_io *io)
 	const wp_vthread *self = wp_vthread_current();
 
 	return self != NULL && self->pins == 0 && self->has_stack &&
-	       wp__worker_self()->io == &io->poller->of_carrier;
+	       wp__worker_self() == io->poller->worker;
 }
 
 int wp_io_read(wp_io *io, void *bytes, size_t size, int64_t deadline_ns, size_t *done)

@@ -50,7 +50,7 @@ static void open_files(wp_io_poller *poller)
 }
 
 /* Returns NULL and sets errno on failure. [any thread | system calls] */
-static wp_io_poller *make(uint32_t idle_spins)
+static wp_io_poller *make(const wp_worker *worker, uint32_t idle_spins)
 {
 	wp_io_poller *poller =
 		aligned_alloc(WP_LINE, (sizeof(*poller) + WP_LINE - 1) / WP_LINE * WP_LINE);
@@ -64,6 +64,7 @@ static wp_io_poller *make(uint32_t idle_spins)
 	wp_init(&poller->sleeps, 0);
 	wp_init(&poller->wakeups, 0);
 	poller->of_carrier.free = drop_by_group;
+	poller->worker = worker;
 	poller->lock = (wp_lock){0};
 	poller->first = NULL;
 	poller->is_over = false;
@@ -231,7 +232,7 @@ static void wake(void *arg)
 
 static int start(wp_worker *one, uint32_t idle_spins)
 {
-	wp_io_poller *poller = make(idle_spins);
+	wp_io_poller *poller = make(one, idle_spins);
 	wp_poller_config config = {.run = run, .wakeup = wake, .arg = poller};
 	wp_vthread *thread;
 	int code;

@@ -65,7 +65,8 @@ WP_DRIVERS(WP__DRIVER_IS_SOMEWHERE)
  * `wakeups` by any thread that wakes it; `first` and `is_over` by any thread under the lock; the
  * other fields once, when it is made. */
 typedef struct wp_io_poller {
-	wp_carrier_io of_carrier; /* must be first: the worker has its address */
+	wp_carrier_io of_carrier;       /* must be first: the worker has its address */
+	const struct wp_worker *worker; /* the carrier that runs it */
 	const wp_driver *driver;
 	void *waits; /* state of the driver */
 	int event;   /* the eventfd that wakes it */

@@ -227,6 +227,7 @@ ROWS = (
     Row("- as JSON", "dump", "json", "5us", "5 s a million", at_most=1.0),
     Row("same work on both carriers, stealing", "balanced", "on", "off", "stealing off",
         at_most=1.02),
+    Row("- limit", "balanced", "on", "locked", "off, 1 locked"),
     _counted("- tasks stolen", "balanced", "on", "stolen", PERCENT, 1.0, why=UNEQUAL),
     Row("all work to one of two carriers: p99", "hot_carrier", "on", "off", "stealing off", US,
         at_most=1.0),

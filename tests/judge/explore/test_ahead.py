@@ -55,6 +55,7 @@ LITTLE = (*EACH, "-DEXPLORE_WORDS_MOST=40")
 """A thread has room for a few edges only and leaves the other states of a batch to the search."""
 Edit = tuple[str, str, str]
 KEEPS_NOTHING = ("state_space.c", "space->keeps_no_more = false;", "space->keeps_no_more = true;")
+NO_MEMORY = ("state_ahead.c", "if (!ahead || !readers) {", "if (ahead || readers || !ahead) {")
 TWINS: dict[str, Edit] = {
     "an end is missed": ("state_ahead.c", "!= EXPLORE_GOES_ON;", "== EXPLORE_IS_ABANDONED;"),
     "a bound is not told": (
@@ -140,6 +141,14 @@ def test_what_threads_foresee_is_what_the_search_finds_alone(
         expected = found(alone, text, options, 1)
         assert len(expected) >= 2 * (PROGRAMS + 4)
         assert found(ahead, text, options, jobs) == expected, options
+
+
+def test_a_search_without_memory_for_what_is_foreseen_finds_the_same(
+    alone: Path, text: Path, tmp_path: Path
+) -> None:
+    flags = (*EACH, "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    without = build(tmp_path, flags, NO_MEMORY)
+    assert found(without, text, "", 2) == found(alone, text, "", 1)
 
 
 @pytest.mark.rotates
