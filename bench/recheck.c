@@ -7,7 +7,9 @@
  *   burst_N    a quarter of N carriers start three tasks each and stay busy; all others sleep
  *   hot_N      a quarter of N carriers get all tasks, twice as many as they can run
  *
- * The times of the last three are simulated, and their rounds are seeds. */
+ *   words_N    the writes to the words that carriers share, under the loads of load_N and hot_N
+ *
+ * The times of the last four are simulated, and their rounds are seeds. */
 #include "sim.h"
 
 enum { TASK_NS = 20000, LOAD_TASKS = 2048 };
@@ -98,6 +100,31 @@ static sim_load hot(uint32_t carriers, uint32_t searchers)
 	}
 #define SEARCHERS_ROWS(n) SEARCHERS_ROW(burst, n), SEARCHERS_ROW(hot, n)
 
+static sim_writes written;
+
+static double writes(sim_load load)
+{
+	written = sim_counted(&load, (uint64_t)bench_round);
+	return written.tokens + written.idle;
+}
+
+#define WORDS(n)                                                  \
+	BENCH_SIDE(words_even_##n, writes(even(n)) * (double)ops) \
+	BENCH_SIDE(words_hot_##n, writes(hot(n, 0)) * (double)ops)
+#define WORDS_ROW(n)                                                                              \
+	{                                                                                         \
+		.name = "words_" #n, .sides = {{"even", words_even_##n}, {"hot", words_hot_##n}}, \
+		.counts = {                                                                       \
+			{"tokens", &written.tokens},                                              \
+			{"idle", &written.idle},                                                  \
+			{"word", &written.word},                                                  \
+			{"tail", &written.tail}                                                   \
+		}                                                                                 \
+	}
+
+WORDS(16)
+WORDS(64)
+WORDS(256)
 RECHECK(2)
 RECHECK(16)
 RECHECK(64)
@@ -115,5 +142,6 @@ SEARCHERS(shipped, sim_shipped, 64, 1)
 
 const bench_row bench_recheck[] = {
 	RECHECK_ROWS(2),    RECHECK_ROWS(16),   RECHECK_ROWS(64), RECHECK_ROWS(256),
-	SEARCHERS_ROWS(16), SEARCHERS_ROWS(64), {.name = NULL},
+	SEARCHERS_ROWS(16), SEARCHERS_ROWS(64), WORDS_ROW(16),    WORDS_ROW(64),
+	WORDS_ROW(256),     {.name = NULL},
 };

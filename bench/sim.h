@@ -43,6 +43,14 @@ typedef sim_found sim_run(const sim_load *load, uint64_t seed, bool may_lose);
  * queues. */
 typedef double sim_parks(uint32_t carriers, uint64_t ops);
 
+/* Writes to a word that carriers share, in thousands a second: to the tokens and the idle set of the
+ * domain, and to the word and the tail of the queue of the carrier that has most of them. */
+typedef struct sim_writes {
+	double tokens, idle, word, tail;
+} sim_writes;
+
+sim_writes sim_counted(const sim_load *load, uint64_t seed);
+
 sim_run sim_ours, sim_shipped;
 sim_parks parks_ours, parks_shipped;
 

@@ -238,6 +238,22 @@ def test_simulated_victims_are_all_helped_but_by_the_twin() -> None:
 
 
 @pytest.mark.slow
+def test_simulated_writes_to_shared_words_follow_the_load() -> None:
+    with Children() as children:
+        built = program.build(children)
+        few, many = (run_row(built, f"words_{carriers}")["counts"] for carriers in (16, 64))
+    # A carrier that is busy half of the time with tasks of 20 us gets 25 thousand a second. Each is
+    # pushed, and each that empties the queue is popped by a write to its tail.
+    for counts in (few, many):
+        assert 25 < counts["tail"]["even"][0] < 75
+        assert 3 < counts["tail"]["hot"][0] / counts["tail"]["even"][0] < 5
+    # What all share grows with the carriers, and what is a carrier's own does not.
+    assert 3 < many["idle"]["even"][0] / few["idle"]["even"][0] < 8
+    assert 3 < many["tokens"]["even"][0] / few["tokens"]["even"][0] < 10
+    assert many["word"]["even"][0] < 3 * few["word"]["even"][0]
+
+
+@pytest.mark.slow
 def test_strategies_run_tasks_as_they_are_called() -> None:
     with Children() as children:
         counts = run_row(program.build(children), "strategy_never")["counts"]

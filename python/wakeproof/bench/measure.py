@@ -8,12 +8,12 @@ import os
 import platform
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from wakeproof import locations
-from wakeproof.bench import peers, placement, python
+from wakeproof.bench import peers, placement, python, versions
 from wakeproof.bench import program as building
 from wakeproof.bench.grading import MET, SHORT, TIE, Result, Samples, grade
 from wakeproof.bench.program import Program
@@ -59,12 +59,13 @@ TIMEOUT_S = 600.0
 
 @dataclass(frozen=True)
 class BenchReport:
-    """Every line of the table, and the machine that measured it."""
+    """Every line of the table, the machine that measured it, and the peers' versions."""
 
     results: tuple[Result, ...]
     machine: str
     compiler: str
     cpus: tuple[int, ...]
+    peers: dict[str, str] = field(default_factory=dict)
 
     @property
     def failed(self) -> tuple[Result, ...]:
@@ -122,7 +123,9 @@ def bench(
             found = [judge(row, samples) for row in own]
             locations.write_atomically(folder / f"{name}.json", report.to_json([samples, found]))
             results += found
-    ended = BenchReport(tuple(results), platform.machine(), compiler, cpus)
+        asked = [f"{one.row.name}, {one.row.against}" for one in results if not one.not_run]
+        said = versions.of(children, asked)
+    ended = BenchReport(tuple(results), platform.machine(), compiler, cpus, said)
     locations.write_atomically(folder / "bench.json", report.to_json(ended))
     return ended
 

@@ -17,12 +17,13 @@ from wakeproof.bench.reasons import (
     UNEQUAL,
 )
 
-NS, US, MOPS, KOPS = "ns", "us", "Mops/s", "k/s"
+NS, US, MOPS, KOPS, KWRITES = "ns", "us", "Mops/s", "k/s", "k writes/s"
 CALLS, STEPS, PERCENT, BYTES, WAKES = "calls", "steps", "%", "bytes", "wakes"
 THREADS, SWITCHES = "threads", "switches"
 CONCEPTS = {"one": "mpsc", "flow": "mpsc", "submit": "guard", "harness": "stress",
             "pingpong": "carrier", "recheck": "search", "load": "search", "burst": "search",
-            "hot": "search", "balanced": "search", "stack": "stack", "own": "explore"}  # fmt: skip
+            "hot": "search", "words": "search", "balanced": "search", "stack": "stack",
+            "own": "explore"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,19 @@ def _recheck(carriers: int) -> list[Row]:
         Row("- wait of a task, half load", load, "ours", "shipped", "twin search_shipped", US),
         _counted("- useless wakes per park", load, "ours", "useless", WAKES, peer="shipped",
                  against="twin search_shipped"),
+    ]  # fmt: skip
+
+
+def _words(carriers: int) -> list[Row]:
+    """Return rows of the writes to words that carriers share, in thousands a second."""
+    names = (
+        (f"writes to tokens, {carriers} carriers", "tokens"), ("- to the idle set", "idle"),
+        ("- to a carrier's word, at most", "word"), ("- to a queue's tail, at most", "tail"),
+    )  # fmt: skip
+    return [
+        _counted(name, f"words_{carriers}", "even", count, KWRITES, peer="hot",
+                 against="a quarter has all the work")
+        for name, count in names
     ]  # fmt: skip
 
 
@@ -234,6 +248,7 @@ ROWS = (
     _counted("- tasks stolen", "hot_carrier", "on", "stolen", PERCENT),
     *_recheck(2), *_recheck(16), *_recheck(64), *_recheck(256),
     *_searchers(16), *_searchers(64),
+    *_words(16), *_words(64), *_words(256),
     *_peers("two tasks resume each other", "peers_near", pool=False),
     *_peers("- each on a thread of its own", "peers_far", US, go=0.9),
     *_peers("tasks at once, CPU time", "peers_tasks"),

@@ -13,7 +13,17 @@ from rich.text import Text
 
 from wakeproof import bench as benching
 from wakeproof import errors, locations
-from wakeproof.bench import MET, SHORT, SHOWN, TIE, BenchReport, Result, instructions, measure
+from wakeproof.bench import (
+    MET,
+    SHORT,
+    SHOWN,
+    TIE,
+    BenchReport,
+    Result,
+    instructions,
+    measure,
+    versions,
+)
 from wakeproof.bench import compare as comparing
 from wakeproof.bench.compare import Change, Comparison
 from wakeproof.bench.instructions import Count
@@ -162,7 +172,8 @@ def show(screen: Console, found: BenchReport) -> None:
         if result.verdict == SHORT and result.row.why:
             screen.print(f"{result.row.name}: {result.row.why}", markup=False, soft_wrap=True)
     screen.print(LEGEND, markup=False)
-    screen.print(f"\n{summary(found)}", markup=False)
+    screen.print(f"\n{versions.line(found.peers)}", markup=False, soft_wrap=True)
+    screen.print(summary(found), markup=False)
     screen.print(f"stored in {locations.cache() / 'bench'}", markup=False)
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wakeproof import errors, locations
-from wakeproof.bench import SHORT, web
+from wakeproof.bench import SHORT, versions, web
 from wakeproof.bench.web.placement import PINNED, SPARE
 from wakeproof.bench.web.results import (
     BEHIND,
@@ -104,7 +104,8 @@ def show(screen: Console, found: web.WebReport) -> None:
             screen.print(f"{result.row.name}: {result.row.why}", markup=False, soft_wrap=True)
     screen.print(LEGEND, markup=False)
     cpus = ",".join(map(str, found.cpus))
-    screen.print(f"\n{found.summary} ({found.rounds} rounds of {found.seconds:g} s, "
+    screen.print(f"\n{versions.line(found.peers)}", markup=False, soft_wrap=True)
+    screen.print(f"{found.summary} ({found.rounds} rounds of {found.seconds:g} s, "
                  f"{found.machine}, CPUs {cpus})", markup=False)  # fmt: skip
     screen.print(f"stored in {locations.cache() / 'bench' / 'http.json'}", markup=False)
 

@@ -73,7 +73,7 @@ class Line:
 
 @dataclass(frozen=True)
 class WebReport:
-    """Every line, the goals, and the machine that measured them."""
+    """Every line, the goals, the machine that measured them, and the peers' versions."""
 
     lines: tuple[Line, ...]
     goals: tuple[tuple[Load, Result], ...]
@@ -82,6 +82,7 @@ class WebReport:
     seconds: float
     cpus: tuple[int, ...]
     machine: str
+    peers: dict[str, str] = field(default_factory=dict)
 
     @property
     def summary(self) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 
 from wakeproof import locations
+from wakeproof.bench import versions
 from wakeproof.bench.web import servers
 from wakeproof.bench.web.placement import Placement, place
 from wakeproof.bench.web.results import LOADS, MATRIX, ONE, Line, WebReport, goals
@@ -61,6 +62,7 @@ def bench_http(settings: Settings, progress: Progress = lambda _: None) -> WebRe
             for load in settings.loads for setup in chosen
         ]  # fmt: skip
         judged = [line for line in lines if line.setup in ONE]
+        said = versions.of(children, (line.setup.side for line in lines if not line.not_run))
         for turn in range(settings.rounds):
             for at, line in enumerate([*lines, *judged]):
                 progress(
@@ -69,7 +71,7 @@ def bench_http(settings: Settings, progress: Progress = lambda _: None) -> WebRe
                 )
                 if not line.not_run:
                     _measure(children, programs, line, settings)
-            found = _report(lines, settings, cpus)
+            found = _report(lines, settings, cpus, said)
             locations.write_atomically(
                 locations.cache() / "bench" / "http.json", report.to_json(found)
             )
@@ -128,8 +130,10 @@ def _backend(children: Children, programs: Programs, load: Load, where: Placemen
         yield backend.address()
 
 
-def _report(lines: list[Line], settings: Settings, cpus: tuple[int, ...]) -> WebReport:
+def _report(
+    lines: list[Line], settings: Settings, cpus: tuple[int, ...], said: dict[str, str]
+) -> WebReport:
     return WebReport(
         tuple(lines), tuple(goals(lines)), settings.rate, settings.rounds, settings.seconds, cpus,
-        platform.machine(),
+        platform.machine(), said,
     )  # fmt: skip
