@@ -73,6 +73,7 @@ SMALL = {
     "Latch": {"Waiters": "{a, b}"},
     "Mpsc": {
         "Producers": "{p1, p2}", "Siblings": "{s1}", "Nodes": "{n1, n2}", "NoNode": "NoNode",
+        "TakesMany": "TRUE",
     },
     "Mutex": {"Threads": "{a, b}", "Leavers": "{b}", "Passes": "1", "Miss": "1"},
     "Parker": {"Unparkers": "{u1}", "Rounds": "1", "MayClose": "TRUE"},
