@@ -6,7 +6,6 @@
  *   load_N     each of N carriers gets tasks from outside that keep it busy half of the time
  *   burst_N    a quarter of N carriers start three tasks each and stay busy; all others sleep
  *   hot_N      a quarter of N carriers get all tasks, twice as many as they can run
- *
  *   words_N    the writes to the words that carriers share, under the loads of load_N and hot_N
  *
  * The times of the last four are simulated, and their rounds are seeds. */
@@ -102,6 +101,7 @@ static sim_load hot(uint32_t carriers, uint32_t searchers)
 
 static sim_writes written;
 
+/* Returns the writes to the two words that a whole domain shares. */
 static double writes(sim_load load)
 {
 	written = sim_counted(&load, (uint64_t)bench_round);

@@ -142,8 +142,10 @@ def test_the_table_has_a_line_per_row_and_says_why_one_is_short(
         grade(TIMES, samples([30.0], [10.0])),
         measure.judge(RATES, samples([1.0], [1.0])),
     )
-    show(report.console(), measure.BenchReport(results, "x86_64", "cc", (0, 1)))
+    peers = {"Go": "1.99.1", "Boost": "of unknown version"}
+    show(report.console(), measure.BenchReport(results, "x86_64", "cc", (0, 1), peers))
     out = capsys.readouterr().out
+    assert "peers: Go 1.99.1, Boost of unknown version\n" in out
     assert "a queue" in out
     assert "a flow" in out
     assert "a queue: one exchange" in out

@@ -97,7 +97,7 @@ def test_a_whole_run_tells_what_was_counted_what_failed_and_what_is_missing(
     show(report.console(), found)
     out = capsys.readouterr().out
     for said in ("4 connections; fixed rate 200/s", "reactive: failed:", "Go: not run: ",
-                 "eventfd writes per sleep", "2 goals: 2 met"):  # fmt: skip
+                 "eventfd writes per sleep", "peers: none", "2 goals: 2 met"):  # fmt: skip
         assert said in out
 
 
