@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -17,9 +20,9 @@ from tests.support.running import run
 
 from wakeproof import locations
 from wakeproof.judge import store
-from wakeproof.judge.process import Children
+from wakeproof.judge.process import Children, LostChildError
 from wakeproof.judge.prove import run as judge
-from wakeproof.judge.prove import smt, subjects
+from wakeproof.judge.prove import smt, solvers, subjects
 from wakeproof.judge.prove.command import counted
 from wakeproof.judge.prove.obligations import Focused, Obligation, Problem
 from wakeproof.judge.prove.run import Broken, Proof, ProveReport
@@ -72,13 +75,39 @@ def test_what_no_state_satisfies_proves_nothing(tmp_path: Path) -> None:
     assert proof.verdict.startswith("says nothing: no state is known")
 
 
-def test_a_solver_that_dies_gives_no_answer_and_the_next_text_is_asked_anew() -> None:
+def test_a_solver_that_is_killed_is_replaced_once() -> None:
     with Children() as children, Solver("z3", children) as solver:
         assert solver.ask(TRIVIAL).answer == "unsat"
-        child = solver._child
-        assert child is not None
-        children.kill(child)
-        assert solver.ask(TRIVIAL).answer == "unknown"
+        children.kill(solver._started())
+        assert solver.ask(TRIVIAL).answer == "unsat"
+
+
+def test_a_solver_that_is_killed_again_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Children() as children, Solver("z3", children) as solver:
+        start = solver._started
+        killed = []
+
+        def killing() -> subprocess.Popen[str]:
+            killed.append(start())
+            children.kill(killed[-1])
+            return killed[-1]
+
+        monkeypatch.setattr(solver, "_started", killing)
+        with pytest.raises(LostChildError) as raised:
+            solver.ask(TRIVIAL)
+        assert f"(pid {killed[1].pid}) was killed" in str(raised.value)
+        assert len(killed) == 2
+        monkeypatch.undo()
+        assert solver.ask(TRIVIAL).answer == "unsat"
+
+
+def test_a_solver_that_is_late_is_killed_and_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solvers, "_LATE_S", 0.0)
+    with Children() as children, Solver("z3", children) as solver:
+        os.kill(solver._started().pid, signal.SIGSTOP)
+        assert solver.ask(TRIVIAL, 0.2).answer == "unknown"
+        assert solver._child is None
+        monkeypatch.undo()
         assert solver.ask(TRIVIAL).answer == "unsat"
 
 

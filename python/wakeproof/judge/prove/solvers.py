@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError
@@ -15,7 +18,7 @@ from types import TracebackType
 from typing import Any, Final, Literal
 
 from wakeproof.errors import MissingToolError
-from wakeproof.judge.process import Children
+from wakeproof.judge.process import Children, LostChildError
 
 PACKAGES: Final[Mapping[str, str]] = {"z3": "z3-solver", "cvc5": "cvc5"}
 """Each solver's package."""
@@ -86,6 +89,8 @@ class Solver:
     ) -> Answer:  # fmt: skip
         """Return the solver's answer to a text, within `timeout_s` seconds.
 
+        A process that somebody else kills is replaced once.
+
         Args:
             text: in SMT-LIB.
             timeout_s: after which the answer is "unknown".
@@ -96,32 +101,45 @@ class Solver:
 
         Raises:
             JudgeError: the job was ended meanwhile.
+            LostChildError: somebody else has killed the second process too.
         """
+        request = json.dumps({
+            "text": text, "timeout_ms": int(timeout_s * 1000), "wants": wants, "steps": steps or {}
+        })  # fmt: skip
+        for again in (True, False):
+            begin = time.monotonic()
+            child, said = self._started(), []
+            assert child.stdin is not None
+            assert child.stdout is not None
+            late = threading.Timer(timeout_s + _LATE_S, self._children.kill, [child])
+            late.start()
+            try:
+                with contextlib.suppress(BrokenPipeError):  # it has ended
+                    child.stdin.write(request + "\n")
+                    child.stdin.flush()
+                for line in child.stdout:
+                    if line.startswith("{"):
+                        return Answer(**json.loads(line), asked=text)
+                    said.append(line.strip())
+            finally:
+                late.cancel()
+            self._end()
+            seconds = time.monotonic() - begin
+            if child.returncode != -signal.SIGKILL or seconds >= timeout_s + _LATE_S:
+                break
+            if not again:
+                raise LostChildError(
+                    f"{self.name} (pid {child.pid}) was killed (SIGKILL), as the one before it, by "
+                    "another process, or by the system for lack of memory: there is no verdict; "
+                    "run this again"
+                )
+        return Answer("unknown", seconds, "; ".join(said[-2:]) or "the solver's process ended")
+
+    def _started(self) -> subprocess.Popen[str]:
         if self._child is None:
             command = [sys.executable, "-m", "wakeproof.judge.prove.solver_child", self.name]
             self._child = self._children.start(command, asked=True)
-        child = self._child
-        assert child.stdin is not None
-        assert child.stdout is not None
-        request = {
-            "text": text, "timeout_ms": int(timeout_s * 1000), "wants": wants, "steps": steps or {}
-        }  # fmt: skip
-        late = threading.Timer(timeout_s + _LATE_S, self._children.kill, [child])
-        late.start()
-        said = []
-        try:
-            child.stdin.write(json.dumps(request) + "\n")
-            child.stdin.flush()
-            for line in child.stdout:
-                if line.startswith("{"):
-                    return Answer(**json.loads(line), asked=text)
-                said.append(line.strip())
-        except BrokenPipeError:
-            pass
-        finally:
-            late.cancel()
-        self._end()
-        return Answer("unknown", timeout_s, "; ".join(said[-2:]) or "the solver's process ended")
+        return self._child
 
     def _end(self) -> None:
         if self._child is not None:
