@@ -50,8 +50,8 @@ over:
 KERNEL = {
     "semaphore": (5, 0.3), "mutex": (7, 0.35), "latch": (2, 0.3), "wait_queue(?!_leave)": (5, 0.3),
     "timer": (7, 0.7), "local_queue(?!_carrier)": (14, 0.8), "vthread": (16, 0.98),
-    "descriptor": (8, 0.6), "scope": (13, 0.7), "carrier_tasks": (19, 0.6), "reserve": (6, 0.75),
-    "strategy": (11, 0.4),
+    "descriptor(?!_empty)": (8, 0.6), "descriptor_empty": (4, 0.8), "scope": (13, 0.7),
+    "carrier_tasks": (19, 0.6), "reserve": (6, 0.75), "strategy": (11, 0.4),
 }  # fmt: skip
 
 
