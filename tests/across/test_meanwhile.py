@@ -50,10 +50,10 @@ TWINS = {  # file, the old text, and the new text
     "waited": ("pool_threads.c", "\twp_lock_acquire(&pool->lock);\n\tgone =", "\tgone ="),
     "suspected": (
         "monitor.c",
-        "\tif (still) {\n",
-        "\tif (!still)\n"
+        "\tif (wp_placement_suspect(&placed->placement, one->index, &one->progress, step)) {\n",
+        "\tif (!wp_placement_suspect(&placed->placement, one->index, &one->progress, step)) {\n"
         "\t\twp__count_shared(&placed->placement.slots[one->index].tally.suspects);\n"
-        "\tif (still) {\n",
+        "\t} else {\n",
     ),
     "told": (
         "channel.c",
